@@ -221,14 +221,14 @@ fn make_plan(
     terminal: &Terminal,
 ) -> anyhow::Result<BenchPlan> {
     let known = measured_before(global, topology, &machine.label());
-    let siblings = smt::smt(topology, known.as_ref());
-    let caches = cache_fit::caches(topology, known.as_ref());
+    let siblings = smt::find_smt(topology, known.as_ref());
+    let caches = cache_fit::find_data_caches(topology, known.as_ref());
     let facts = MachineFacts {
         topology,
         smt: &siblings,
         caches: &caches.sizes,
     };
-    let (trials, notes) = bench::trials(wanted, facts).context("--place")?;
+    let (trials, notes) = bench::plan_trials(wanted, facts).context("--place")?;
     for note in &notes {
         terminal.note(note);
     }

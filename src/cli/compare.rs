@@ -282,12 +282,12 @@ fn conclude_and_store(
     watch: Watch<'_>,
 ) -> (Comparison, bool) {
     let mut record = if plan.study == ComparisonStudy::Noise {
-        noise::conclude(record)
+        noise::conclude_noise(record)
     } else {
         record
     };
     if plan.study == ComparisonStudy::Compare {
-        builds::describe(&mut record);
+        builds::add_gain(&mut record);
     }
     if watch.has_no_figure() {
         watch.abandon();

@@ -47,7 +47,7 @@ fn compare_records(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord
         (Some(Kind::Profile), Some(Kind::Profile)) => {
             ProfileDiff::between(&read_record(a)?, &read_record(b)?)?.into()
         }
-        _ => change::between(side(a), side(b))?.into(),
+        _ => change::compare_records(side(a), side(b))?.into(),
     })
 }
 

@@ -141,7 +141,7 @@ fn show_trend(
     if unreadable > 0 {
         terminal.warn(&format!("{} cannot be read", count(unreadable, "gate")));
     }
-    let history = gate::history(&gates, benchmark);
+    let history = gate::chain_gates(&gates, benchmark);
     if history.is_none() {
         check_is_known(&gates, benchmark)?;
     }
@@ -175,7 +175,7 @@ pub(super) fn write_chain(
     benchmark: &str,
 ) -> Result<String, StoreError> {
     let (gates, _) = gates(store, filter)?;
-    let history = gate::history(&gates, benchmark);
+    let history = gate::chain_gates(&gates, benchmark);
     Ok(json!(history).to_string())
 }
 

@@ -13,7 +13,7 @@ use pinwise_machine::{Machine, Request, Simulation};
 use pinwise_placement::space::Space;
 use pinwise_placement::{Placement, UsedUnits};
 use pinwise_record::{Kind, PlacementPrediction, PredictedPlacement, SearchRecord};
-use pinwise_study::search::predict::{Ask, Forecast, predict as forecast_all};
+use pinwise_study::search::predict::{Forecast, PredictionRequest, predict as forecast_all};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
 
@@ -126,11 +126,11 @@ fn print_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
 }
 
 /// All even placements of the machine.
-fn shapes(topology: &Topology, threads: usize) -> Vec<Ask> {
+fn shapes(topology: &Topology, threads: usize) -> Vec<PredictionRequest> {
     let space = Space::from_topology(topology);
     let shapes = space.shapes(threads).into_iter();
     shapes
-        .map(|shape| Ask {
+        .map(|shape| PredictionRequest {
             name: shape.placement.to_string(),
             cpus: space.choose(&shape.occupancy),
             threads,
@@ -144,7 +144,7 @@ fn parse_places(
     places: &[String],
     topology: &Topology,
     threads: usize,
-) -> anyhow::Result<Vec<Ask>> {
+) -> anyhow::Result<Vec<PredictionRequest>> {
     let places = places.iter();
     places
         .map(|name| {
@@ -165,7 +165,7 @@ fn parse_places(
                 true => cut(placement, threads, topology)?,
                 false => (placement, realised.cpus),
             };
-            Ok(Ask {
+            Ok(PredictionRequest {
                 name: placement.to_string(),
                 cpus: realised,
                 threads,
@@ -224,7 +224,7 @@ impl<'a> Truth<'a> {
     }
 
     /// The true cost of a placement, and its ratio to that of `os-default`.
-    fn measure(&self, ask: &Ask) -> Option<(f64, f64)> {
+    fn measure(&self, ask: &PredictionRequest) -> Option<(f64, f64)> {
         let of_default = self.of_default?;
         let workload = self.workload.with_threads(ask.threads, self.sets_threads);
         let cost = self.cost(&workload, &ask.cpus)?;
@@ -233,7 +233,7 @@ impl<'a> Truth<'a> {
 }
 
 fn placement(
-    ask: &Ask,
+    ask: &PredictionRequest,
     forecast: &Forecast,
     topology: &Topology,
     truth: &Truth<'_>,

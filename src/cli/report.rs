@@ -99,7 +99,7 @@ fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
         let names: BTreeSet<&str> = benchmarks.map(|one| one.name.as_str()).collect();
         let each = names
             .into_iter()
-            .filter_map(|name| gate::history(gates, name));
+            .filter_map(|name| gate::chain_gates(gates, name));
         each.filter(|history| history.steps.len() > 1).collect()
     };
     suites.values().flat_map(of_suite).collect()

@@ -261,7 +261,7 @@ pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) ->
     };
     while open.len() > halving::FINALISTS {
         run_blocks(&open, halving::MIN_BLOCKS, &mut runs);
-        open = halving::select(&runs, &open);
+        open = halving::select_survivors(&runs, &open);
     }
     let first = runs.len();
     run_blocks(&open, LAST_BLOCKS, &mut runs);

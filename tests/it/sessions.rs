@@ -7,7 +7,7 @@ use pinwise_machine::Host;
 use pinwise_placement::Placement;
 use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, StoredRecord, Summary};
 use pinwise_sim::SimulatedMachine;
-use pinwise_study::change::{ChangeError, Side, between};
+use pinwise_study::change::{ChangeError, Side, compare_records};
 use pinwise_study::compare::{self, ComparePlan, NoObserver, Tuning};
 use pinwise_workload::Command;
 
@@ -55,7 +55,7 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
         summary,
         record,
     });
-    between(a, b)
+    compare_records(a, b)
 }
 
 /// Counts of what `diff` reports of pairs of experiments. The second one is slower as a whole, and

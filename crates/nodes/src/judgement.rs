@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::groups::{Anomaly, Group, anomalies};
 use crate::nodes::Nodes;
 use crate::population::{Criterion, Population};
-use pinwise_stats::discovery::{adjust_p_values, adjusted_within, simes};
+use pinwise_stats::discovery::{adjust_p_values, adjust_within_member, simes};
 use pinwise_stats::outliers::{JudgedFigure, MIN_MEMBERS};
 
 /// A group, judged.
@@ -137,7 +137,7 @@ fn named_figures(
     rate: f64,
 ) -> Vec<(Criterion, f64)> {
     let (whats, p): (Vec<Criterion>, Vec<f64>) = chances_of(judged, place).unzip();
-    let within = adjusted_within(&p, selected, members);
+    let within = adjust_within_member(&p, selected, members);
     let named = whats.into_iter().zip(within).filter(|(_, p)| *p <= rate);
     let named: Vec<(Criterion, f64)> = named.collect();
     let is_alone = |figure: &usize| {

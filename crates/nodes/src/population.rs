@@ -8,7 +8,7 @@
 use crate::groups::Group;
 use crate::nodes::{Figure, Nodes};
 use pinwise_stats::describe::quantile;
-use pinwise_stats::outliers::{Column, JudgedFigure, MIN_MEMBERS, Noise, bulk, judge};
+use pinwise_stats::outliers::{Column, JudgedFigure, MIN_MEMBERS, Noise, find_bulk, judge};
 
 /// Differences of less than this, as a share, are of no interest, however
 /// certain: it is pinwise's usual smallest effect of interest.
@@ -252,7 +252,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
         is_one_sided: false,
     };
     // A figure that is identical on most nodes, and almost identical on the others, shows nothing.
-    bulk(&column.values)?;
+    find_bulk(&column.values)?;
     Some(Measure {
         what: Criterion::Figure(place),
         is_log,

@@ -14,7 +14,7 @@ use pinwise_record::{
     FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport, Header, OutlierKind,
 };
 use pinwise_stats::describe::quantile;
-use pinwise_stats::outliers::bulk;
+use pinwise_stats::outliers::find_bulk;
 
 /// Maximum number of figures listed of a node; the strongest are.
 const MAX_FIGURES_PER_NODE: usize = 40;
@@ -349,7 +349,9 @@ fn figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
         unit: figure.unit.clone(),
         nodes: values.len(),
         median: median(&values),
-        spread: logs.and_then(|logs| bulk(&logs)).map(|bulk| bulk.scale),
+        spread: logs
+            .and_then(|logs| find_bulk(&logs))
+            .map(|bulk| bulk.scale),
         p5: quantile(&values, 0.05),
         p95: quantile(&values, 0.95),
         least,

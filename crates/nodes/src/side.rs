@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::groups::Group;
 use crate::nodes::{Figure, Nodes};
-use pinwise_stats::outliers::bulk;
+use pinwise_stats::outliers::find_bulk;
 
 /// Values further away, in scales of their own group, are left out.
 const FAR: f64 = 5.0;
@@ -76,6 +76,6 @@ pub(crate) fn match_figures<'a>(
 
 /// Returns a test for being near the centre of these.
 pub(crate) fn is_near_centre(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
-    let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
+    let bulk = find_bulk(logs).filter(|bulk| bulk.scale > 0.0);
     move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
 }

@@ -1,5 +1,5 @@
-//! Pairs without a planned number: an interval that is valid at all looks together, whatever
-//! decided when to stop.
+//! Compares two arms by pairs whose number is not planned: the interval is valid at all looks
+//! together, whatever decides when to stop.
 //!
 //! The unit is the difference `d = y(arm) − y(baseline)` of a pair, symmetric around its centre θ
 //! given the pairs before: random order within the pair makes it so if the arms differ by no more
@@ -31,12 +31,12 @@
 
 use super::confirm::Decision;
 
-/// Distances from the centre count up to this many scales.
+/// Longer distances from the centre, in scales, are cut to this.
 pub const CUT: f64 = 2.0;
 
-/// Rates as multiples of the best one at the planned number of pairs, and what
-/// share of the evidence they get: the mean serves other numbers of pairs and
-/// scales that were misjudged by a factor of 3.
+/// Rates as multiples of the best one at the planned number of pairs, each with its share in the
+/// evidence. Their mean also works for other numbers of pairs, and for scales that were misjudged by
+/// a factor of 3.
 const RATES: [(f64, f64); 5] = [(0.25, 0.1), (0.5, 0.2), (1.0, 0.4), (2.0, 0.2), (4.0, 0.1)];
 /// Products of evidence beyond these are turned into sums; a factor is at most 10⁵².
 const PRODUCTS: std::ops::Range<f64> = 1e-150..1e150;
@@ -52,7 +52,7 @@ const LEVELS: (f64, f64) = (1e-12, 0.5);
 pub struct Sequence {
     alpha: f64,
     scale: f64,
-    /// Rate of the middle of [`RATES`].
+    /// The rate λ that [`RATES`] are multiples of.
     rate: f64,
 }
 
@@ -66,8 +66,8 @@ enum Side {
 impl Sequence {
     /// `alpha` is the error over both sides and all looks together, `scale` the expected standard
     /// deviation of a difference, and `pairs` the number at which the interval should be tightest.
-    /// All must be fixed before the first pair; they decide how much is learned, not whether it is
-    /// true.
+    /// All must be fixed before the first pair. Wrong expectations make the interval wider, but not
+    /// invalid.
     #[must_use]
     pub fn new(alpha: f64, scale: f64, pairs: usize) -> Self {
         let alpha = if alpha.is_nan() { LEVELS.0 } else { alpha };
@@ -89,14 +89,14 @@ impl Sequence {
         let known: Vec<f64> = finite(differences).collect();
         let least = known.iter().copied().fold(f64::INFINITY, f64::min);
         let most = known.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let low = self.end(&known, Side::Above, least - CUT * self.scale, most)?;
-        let high = self.end(&known, Side::Below, most + CUT * self.scale, least)?;
+        let low = self.find_end(&known, Side::Above, least - CUT * self.scale, most)?;
+        let high = self.find_end(&known, Side::Below, most + CUT * self.scale, least)?;
         Some((low, high))
     }
 
-    /// Evidence against `centre`, as an e-value: its mean is at most 1 if that is the centre, at
-    /// any stopping. It reaches `1/alpha` exactly when the interval excludes the centre. (It is
-    /// half of the larger side's, which is less than the mean of both.)
+    /// Evidence against `centre`, as an e-value: if that is the true centre, its mean is at most 1
+    /// whenever one stops. It reaches `1/alpha` exactly when the interval excludes the centre. (It
+    /// is half of the larger side's evidence, which is less than the mean of both.)
     #[must_use]
     pub fn evidence(&self, differences: &[f64], centre: f64) -> f64 {
         let known: Vec<f64> = finite(differences).collect();
@@ -105,10 +105,10 @@ impl Sequence {
         0.5 * above.max(below).exp()
     }
 
-    /// What follows for an arm compared with the baseline, if a difference below `within` (in
-    /// `ln(ratio)`) counts as the same.
+    /// Decides whether the arm is faster or slower than the baseline, if a difference below `within`
+    /// (in `ln(ratio)`) counts as the same.
     #[must_use]
-    pub fn decision(&self, differences: &[f64], within: f64) -> Decision {
+    pub fn decide(&self, differences: &[f64], within: f64) -> Decision {
         match self.interval(differences) {
             Some((_, high)) if high < 0.0 => Decision::Faster,
             Some((low, _)) if low > 0.0 => Decision::Slower,
@@ -117,11 +117,10 @@ impl Sequence {
         }
     }
 
-    /// The end of the interval on the side that `side` is against: between
-    /// `far`, which is rejected if anything is, and `near`, which is not. The
-    /// rejected neighbour of the end is returned, so that nothing accepted is
-    /// left out.
-    fn end(&self, differences: &[f64], side: Side, far: f64, near: f64) -> Option<f64> {
+    /// Finds an end of the interval by bisection between `far`, which is rejected if any centre is,
+    /// and `near`, which is not. Returns a rejected centre next to the end, so that no accepted one
+    /// is left out.
+    fn find_end(&self, differences: &[f64], side: Side, far: f64, near: f64) -> Option<f64> {
         let needed = (2.0 / self.alpha).ln();
         let is_rejected = |centre: f64| self.ln_evidence(differences, centre, side) >= needed;
         if !is_rejected(far) {

@@ -1,15 +1,13 @@
-//! One contrast that was measured in two sessions, apart in time.
+//! Compares a contrast that was measured in two sessions, apart in time.
 //!
-//! Nothing is paired between the sessions, and what moves a whole session (the
-//! clock rate, the neighbours, the state of the memory) moves all of its arms. So
-//! ratios are compared, not figures: the arm over the baseline in one session
-//! against the same in the other.
+//! Runs of different sessions cannot be paired, and whatever moves a whole session (the clock rate,
+//! the neighbours, the state of the memory) moves all of its arms. So not figures are compared, but
+//! ratios: the arm over the baseline in one session with the same ratio in the other.
 //!
-//! Each session is cut into four stretches of time, the stretches' ratios are
-//! compared by a t statistic with three degrees of freedom (Ibragimov and Müller
-//! 2010, 2016): that holds whatever the correlation within a stretch. What moves
-//! a ratio for a whole session is not seen from within; for that a part of its
-//! own is added, whose size is the caller's.
+//! Each session is cut into four stretches of time, whose ratios are compared by a t statistic with
+//! three degrees of freedom (Ibragimov and Müller 2010, 2016). This is valid whatever the
+//! correlation within a stretch. A session does not show what moves its ratio as a whole; the
+//! interval is widened by a standard deviation for that, which the caller gives.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -23,72 +21,70 @@ use super::paired::Interval;
 /// Error of all intervals together.
 const ALPHA: f64 = 0.05;
 
-/// Stretches of each session. Simulated series with correlations up to 0.8 from
-/// block to block keep the level with four, and not with more.
+/// Stretches of each session. With four, simulated series with correlations up to 0.8 from block to
+/// block keep the error level; with more they do not.
 const STRETCHES: usize = 4;
 
 /// Minimum number of blocks of a stretch.
 const MIN_STRETCH: usize = 2;
 
-/// The setting under which two sessions are compared.
+/// How to compare two sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question {
+pub struct SessionComparison {
     /// The statistic of the runs that is judged.
     pub judge: Judge,
-    /// Contrasts that are compared: their intervals hold all at once
-    /// (Bonferroni).
+    /// Number of contrasts that are compared; all their intervals hold together (Bonferroni).
     pub contrasts: usize,
-    /// Standard deviation by which a ratio may move from session to session,
-    /// `ln(ratio)`.
+    /// Standard deviation by which a ratio moves from session to session, `ln(ratio)`.
     pub between: f64,
     /// Step size of the figure, `ln(ratio)`; 0 if it has none.
     pub step: f64,
 }
 
-/// What two sessions show of a change.
+/// The change of a ratio between two sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// `ln(ratio)` in the first session and in the second.
-    pub of: [f64; 2],
-    /// The interval of the difference between both, over all contrasts at once at 95 %; `None` with
-    /// fewer blocks than [`Question::fewest_blocks`].
+    pub ratios: [f64; 2],
+    /// The 95 % interval of their difference, for all contrasts together; `None` with fewer blocks
+    /// than [`SessionComparison::min_blocks`].
     pub interval: Option<Interval>,
 }
 
-impl Question {
+impl SessionComparison {
     /// Minimum number of blocks of a session that allow an interval.
     #[must_use]
-    pub fn fewest_blocks(&self) -> usize {
+    pub fn min_blocks(&self) -> usize {
         let of_stretch = match self.judge {
             Judge::Typical | Judge::Mean => MIN_STRETCH,
-            // One run in this many lies above it.
+            // One run in this many lies above the percentile.
             Judge::Percentile(percentile) => 100 / usize::from(100 - percentile.min(99)),
         };
         STRETCHES * of_stretch
     }
 
-    /// The change of a ratio from session `a` to session `b`: blocks in order of time, the baseline
-    /// in column 0, the arm in column 1. `None` if either has no blocks.
+    /// Estimates the change of a ratio from session `a` to session `b`. Blocks are in order of time,
+    /// with the baseline in column 0 and the arm in column 1. `None` if either has no blocks.
     #[must_use]
-    pub fn change(&self, a: &Responses, b: &Responses) -> Option<Change> {
+    pub fn compare(&self, a: &Responses, b: &Responses) -> Option<Change> {
         let blocks = a.blocks().min(b.blocks());
         if blocks == 0 {
             return None;
         }
         if blocks < self.fewest_blocks() {
             return Some(Change {
-                of: [a, b].map(|session| self.ratio(session)),
+                ratios: [a, b].map(|session| self.estimate_ratio(session)),
                 interval: None,
             });
         }
-        let stretches = [a, b].map(|session| self.stretches(session));
+        let stretches = [a, b].map(|session| self.stretch_ratios(session));
         let [of_a, of_b] = [&stretches[0], &stretches[1]].map(|ratios| mean(ratios));
         let variances = stretches.iter().map(|ratios| sd(ratios).powi(2));
-        let within = self.student() * (variances.sum::<f64>() / STRETCHES as f64).sqrt();
-        let between = self.normal() * self.between * std::f64::consts::SQRT_2;
+        let within = self.student_quantile() * (variances.sum::<f64>() / STRETCHES as f64).sqrt();
+        let between = upper_quantile(self.tail()) * self.between * std::f64::consts::SQRT_2;
         let half = within.hypot(between) + self.step;
         Some(Change {
-            of: [of_a, of_b],
+            ratios: [of_a, of_b],
             interval: Some(Interval {
                 low: of_b - of_a - half,
                 high: of_b - of_a + half,
@@ -96,22 +92,22 @@ impl Question {
         })
     }
 
-    /// `ln(ratio)` of a session without another one to compare it with; `None` without blocks.
+    /// Estimates `ln(ratio)` of a session that is compared with no other; `None` without blocks.
     #[must_use]
-    pub fn alone(&self, session: &Responses) -> Option<f64> {
+    pub fn estimate_alone(&self, session: &Responses) -> Option<f64> {
         match session.blocks() {
             0 => None,
-            few if few < self.fewest_blocks() => Some(self.ratio(session)),
-            _ => Some(mean(&self.stretches(session))),
+            few if few < self.min_blocks() => Some(self.estimate_ratio(session)),
+            _ => Some(mean(&self.stretch_ratios(session))),
         }
     }
 
-    fn ratio(&self, session: &Responses) -> f64 {
+    fn estimate_ratio(&self, session: &Responses) -> f64 {
         inversion::estimate(self.judge.family(session, 1, 0).as_ref())
     }
 
-    /// Ratios of stretches as equal as can be.
-    fn stretches(&self, session: &Responses) -> Vec<f64> {
+    /// The ratio in each of the stretches, whose lengths differ by at most a block.
+    fn stretch_ratios(&self, session: &Responses) -> Vec<f64> {
         let rows: Vec<&[f64]> = session.rows().collect();
         let edge = |stretch: usize| stretch * rows.len() / STRETCHES;
         let of_stretch = |stretch: usize| {
@@ -119,24 +115,20 @@ impl Question {
             for row in &rows[edge(stretch)..edge(stretch + 1)] {
                 part.push(row);
             }
-            self.ratio(&part)
+            self.estimate_ratio(&part)
         };
         (0..STRETCHES).map(of_stretch).collect()
     }
 
-    /// One-sided error of one contrast.
+    /// The one-sided error of each contrast.
     fn tail(&self) -> f64 {
         0.5 * ALPHA / self.contrasts.max(1) as f64
     }
 
-    /// Quantile of Student's t with one degree less than there are stretches.
-    fn student(&self) -> f64 {
+    /// Quantile of Student's t; the degrees of freedom are one less than the stretches.
+    fn student_quantile(&self) -> f64 {
         let student = StudentsT::new(0.0, 1.0, STRETCHES as f64 - 1.0);
         student.map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - self.tail()))
-    }
-
-    fn normal(&self) -> f64 {
-        upper_quantile(self.tail())
     }
 }
 
@@ -146,17 +138,17 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    const QUESTION: Question = Question {
+    const COMPARISON: SessionComparison = SessionComparison {
         judge: Judge::Typical,
         contrasts: 1,
         between: 0.0,
         step: 0.0,
     };
 
-    /// A session: level, ratio of the arm, and noise that is `shared` by both
-    /// runs of a block or moves the ratio with this correlation from block to
-    /// block.
-    fn session(random: &mut ChaCha8Rng, blocks: usize, ratio: f64, correlation: f64) -> Responses {
+    /// Simulates a session with a random level and this `ln(ratio)` of the arm. One part of the
+    /// noise is common to both runs of a block; another moves the ratio with this correlation from
+    /// block to block.
+    fn simulate(random: &mut ChaCha8Rng, blocks: usize, ratio: f64, correlation: f64) -> Responses {
         // A sum of twelve uniform values is near enough to a normal one.
         let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
         let level = 0.3 * normal();
@@ -174,14 +166,19 @@ mod tests {
         responses
     }
 
-    /// Share of pairs of sessions between which a change is reported.
-    fn claims(question: Question, blocks: usize, effect: f64, correlation: f64) -> f64 {
+    /// Share of simulated pairs of sessions between which a change is reported.
+    fn claim_rate(
+        comparison: SessionComparison,
+        blocks: usize,
+        effect: f64,
+        correlation: f64,
+    ) -> f64 {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut claims = 0;
         for _ in 0..1000 {
-            let a = session(&mut random, blocks, 0.0, correlation);
-            let b = session(&mut random, blocks, effect, correlation);
-            let interval = question.change(&a, &b).unwrap().interval.unwrap();
+            let a = simulate(&mut random, blocks, 0.0, correlation);
+            let b = simulate(&mut random, blocks, effect, correlation);
+            let interval = comparison.compare(&a, &b).unwrap().interval.unwrap();
             claims += u32::from(!interval.holds(0.0));
         }
         f64::from(claims) / 1000.0
@@ -190,45 +187,46 @@ mod tests {
     #[test]
     fn equal_ratios_rarely_count_as_different() {
         for (blocks, correlation) in [(8, 0.0), (12, 0.3), (40, 0.6), (100, 0.8)] {
-            let found = claims(QUESTION, blocks, 0.0, correlation);
+            let found = claim_rate(COMPARISON, blocks, 0.0, correlation);
             assert!(found <= 0.05, "{blocks} {correlation}: {found}");
         }
-        let of_five = Question {
+        let of_five = SessionComparison {
             contrasts: 5,
-            ..QUESTION
+            ..COMPARISON
         };
-        let found = claims(of_five, 40, 0.0, 0.3);
+        let found = claim_rate(of_five, 40, 0.0, 0.3);
         assert!(found <= 0.015, "{found}");
     }
 
     #[test]
     fn a_change_of_a_tenth_is_found() {
-        let found = claims(QUESTION, 40, 0.1, 0.3);
+        let found = claim_rate(COMPARISON, 40, 0.1, 0.3);
         assert!(found >= 0.95, "{found}");
     }
 
     #[test]
-    fn few_blocks_give_a_ratio_only() {
+    fn few_blocks_give_ratios_without_an_interval() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let (a, b) = (
-            session(&mut random, 7, 0.0, 0.0),
-            session(&mut random, 9, 0.5, 0.0),
+            simulate(&mut random, 7, 0.0, 0.0),
+            simulate(&mut random, 9, 0.5, 0.0),
         );
-        let found = QUESTION.change(&a, &b).unwrap();
+        let found = COMPARISON.compare(&a, &b).unwrap();
         assert_eq!(found.interval, None);
-        assert!((found.of[1] - found.of[0] - 0.5).abs() < 0.1, "{found:?}");
-        assert_eq!(QUESTION.change(&a, &Responses::new(2)), None);
-        let tails = Question {
+        let [of_a, of_b] = found.ratios;
+        assert!((of_b - of_a - 0.5).abs() < 0.1, "{found:?}");
+        assert_eq!(COMPARISON.compare(&a, &Responses::new(2)), None);
+        let tails = SessionComparison {
             judge: Judge::Percentile(90),
-            ..QUESTION
+            ..COMPARISON
         };
-        assert_eq!(tails.fewest_blocks(), 40);
+        assert_eq!(tails.min_blocks(), 40);
     }
 
     #[test]
     fn the_interval_is_that_of_students_t() {
         // R 4.5: qt(0.975, 3) = 3.182446305284263
-        assert!((QUESTION.student() - 3.182_446_305_284_263).abs() < 1e-6);
+        assert!((COMPARISON.student_quantile() - 3.182_446_305_284_263).abs() < 1e-6);
         let session_of = |differences: [f64; 8]| {
             let mut session = Responses::new(2);
             for d in differences {
@@ -239,16 +237,19 @@ mod tests {
         // Stretches 0, 1, 0, 1 against 4, 4, 4, 4: variance of the mean 1/12.
         let a = session_of([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
         let b = session_of([4.0; 8]);
-        let low = |question: Question| question.change(&a, &b).unwrap().interval.unwrap().low;
-        let half = QUESTION.student() * (1.0f64 / 12.0).sqrt();
-        assert!((low(QUESTION) - (3.5 - half)).abs() < 1e-6);
+        let low = |comparison: SessionComparison| {
+            let change = comparison.compare(&a, &b).unwrap();
+            change.interval.unwrap().low
+        };
+        let half = COMPARISON.student_quantile() * (1.0f64 / 12.0).sqrt();
+        assert!((low(COMPARISON) - (3.5 - half)).abs() < 1e-6);
         // 1.96 × √2 × 0.1 between sessions, and a step.
-        let question = Question {
+        let comparison = SessionComparison {
             between: 0.1,
             step: 0.25,
-            ..QUESTION
+            ..COMPARISON
         };
         let both = half.hypot(1.959_964 * 2.0f64.sqrt() * 0.1) + 0.25;
-        assert!((low(question) - (3.5 - both)).abs() < 1e-5);
+        assert!((low(comparison) - (3.5 - both)).abs() < 1e-5);
     }
 }

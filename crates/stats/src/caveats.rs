@@ -1,26 +1,25 @@
 //! Caveats: reasons against a verdict although its interval is clear.
 //!
-//! The random order makes a comparison fair between runs as they were made. It
-//! does not make the answer hold elsewhere: an arm may leave a mess for whatever
-//! runs next, warm up alone, gain under load only, or be better in most runs and
-//! much worse in the others. The order that was drawn identifies each of these,
-//! so each is tested, and what contradicts a verdict withholds it.
+//! The random order makes the comparison of these runs fair. But the answer may not hold elsewhere:
+//! an arm may slow down whatever runs next, be slow until it has warmed up, gain only under load, or
+//! be better in most runs and much worse in the others. The random order lets each of these be
+//! tested; a caveat that contradicts the verdict withholds it.
 //!
 //! * *Load*: do the differences depend on how loaded the machine was?
-//! * *Order*: do they depend on which arm ran before? A run's predecessor is as
-//!   random as its place, so that half of the blocks (of two arms) compare both
-//!   after the same predecessor.
-//! * *Time*: do they change while the experiment goes on, early on most of all?
-//! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
+//! * *Order*: do they depend on which arm ran before? Predecessors are random, too, so that with two
+//!   arms half of the blocks compare both arms after the same predecessor.
+//! * *Time*: do they change during the experiment, above all in its beginning?
+//! * *Tail*: do the mean and the 90th percentile contradict the typical run?
 //!
-//! The first three are tests by [`interaction`]: those on load and order at 1 % over all arms, the
-//! one on time at 2.5 %. A caveat that fires does not make a verdict wrong. The verdict stays if
-//! the unaffected blocks (those after equal predecessors; those of the second half) give it as
-//! well, or if the change over time is small compared with the difference itself; half of a few
-//! blocks decides nothing alone. The last caveat is not a test: one chance in two that the mean
-//! lies on the other side is enough to claim neither. Before the end, and with few blocks, less is
-//! enough: one or two of ten runs may have been slow by chance, and whether a tenth of all runs is
-//! slow cannot be known yet.
+//! The first three are tests by [`interaction`]; the error over all arms is 1 % for load and for
+//! order, and 2.5 % for time. A positive test does not make a verdict wrong. The verdict stays if
+//! the unaffected blocks alone give it as well (those after equal predecessors; those of the second
+//! half), or if the change over time is small compared with the difference.
+//!
+//! The caveat on the tail is not a test: a chance of one half that the mean lies on the other side
+//! is enough to withhold the verdict. Before the end, and with few blocks, less is enough: one or
+//! two of ten runs may have been slow by chance, and it cannot be known yet whether a tenth of all
+//! runs is slow.
 
 use super::decision::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};
@@ -40,44 +39,43 @@ pub use load::{LoadLevel, LoadLevels};
 const ALARM: f64 = 0.01;
 /// Fewer blocks than this are not tested.
 const MIN_BLOCKS: usize = 8;
-/// Share of the whole estimate that every part must have.
+/// A part of the blocks contradicts a claim if its estimate is below this share of the whole one.
 const MIN_SHARE: f64 = 0.5;
 
-/// p-values from which on down an opposite percentile contradicts a claim, and an
-/// opposite mean.
+/// A percentile on the opposite side contradicts a claim if its p-value is at most this.
 const OPPOSITE_PERCENTILE: f64 = 0.25;
+/// The same for the mean.
 const OPPOSITE_MEAN: f64 = 0.5;
-/// The latter before the end and in few blocks.
+/// The same for the mean of few blocks before the end.
 const OPPOSITE_MEAN_OF_FEW: f64 = 0.8;
-/// p-values from which on down another judge's estimate contradicts "the same", at the
-/// last look and before.
+/// At the last look, another judge's estimate beyond δ contradicts "the same" if its p-value is at
+/// most this.
 const NOT_SAME: f64 = 0.1;
+/// The same at earlier looks.
 const NOT_SAME_EARLIER: f64 = 0.5;
 
-/// A mean that is this many times the smallest effect of interest away is not the
-/// same, whatever its test says: one slow run of ten proves nothing and may be
-/// one of many.
+/// A mean beyond this many δ contradicts "the same" whatever its p-value: one slow run of ten proves
+/// nothing, but may be one of many.
 const FAR_FROM_SAME: f64 = 2.0;
 
-/// What happened around the runs of the blocks, in time order.
+/// Under which circumstances the blocks ran, in time order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Circumstances {
-    /// Place of each column within its block: `slots[block][column]`.
+    /// Position of each column within its block: `slots[block][column]`.
     pub slots: Vec<Vec<usize>>,
-    /// The column that ran right before each column's run; `None` if that was no run of this
-    /// experiment.
+    /// The column that ran right before: `before[block][column]`; `None` if no run of this
+    /// experiment did.
     pub before: Vec<Vec<Option<usize>>>,
     /// How loaded the machine was, in any unit; `None` if unknown.
     pub load: Vec<Option<f64>>,
 }
 
 impl Circumstances {
-    /// The same of only the columns `kept`; a predecessor that is not among
-    /// them is nothing of the experiment any more.
+    /// The circumstances of only the columns `kept`; other predecessors become `None`.
     #[must_use]
     pub fn with_columns(&self, kept: &[usize]) -> Self {
         let place = |column: usize| kept.iter().position(|&k| k == column);
-        let of_kept = |row: &Vec<Option<usize>>| -> Vec<Option<usize>> {
+        let keep = |row: &Vec<Option<usize>>| -> Vec<Option<usize>> {
             kept.iter().map(|&k| row[k].and_then(place)).collect()
         };
         Self {
@@ -86,52 +84,52 @@ impl Circumstances {
                 .iter()
                 .map(|row| kept.iter().map(|&column| row[column]).collect())
                 .collect(),
-            before: self.before.iter().map(of_kept).collect(),
+            before: self.before.iter().map(keep).collect(),
             load: self.load.clone(),
         }
     }
 }
 
-/// Typical `ln(ratio)` in two parts of the blocks, between which it differs.
+/// The typical `ln(ratio)` in two parts of the blocks, in which it differs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
-    /// In the first part: light load, after equal predecessors, early.
+    /// In the first part: under light load, after equal predecessors, or early.
     pub first: f64,
-    /// In the second: heavy load, after unequal predecessors, late.
+    /// In the second part: under heavy load, after unequal predecessors, or late.
     pub second: f64,
     /// Does it contradict the verdict?
     pub contradicts: bool,
 }
 
-/// Another judge's estimate and interval, `ln(ratio)`, at the level of the
-/// contrast.
+/// The estimate and interval of another judge, `ln(ratio)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Other {
-    /// What it judges.
+    /// The judge.
     pub judge: Judge,
-    /// Estimate.
+    /// Its estimate.
     pub estimate: f64,
-    /// Interval at the contrast's level, for itself.
+    /// Its interval at the level of the contrast.
     pub interval: Interval,
     /// Does it contradict the verdict?
     pub contradicts: bool,
 }
 
-/// A block whose predecessor is known.
+/// A block of which it is known what ran before.
 struct BlockWithPredecessor {
     difference: f64,
-    /// The columns before the arm's and the baseline's run.
+    /// The columns that ran before the arm and before the baseline.
     before: (usize, usize),
     /// The column that ran last before the block.
     last: usize,
-    /// From that run to the block's first one; `None` if one of them is another arm's.
+    /// The response of the block's first run less that of the last run before it; `None` if one of
+    /// them is a third arm's.
     step: Option<f64>,
     /// Did the arm run before the baseline?
     is_arm_first: bool,
 }
 
 impl BlockWithPredecessor {
-    /// Neither run was the only one to follow arm or baseline.
+    /// Did both runs have equal predecessors, as far as arm and baseline are concerned?
     fn is_even(&self, arm: usize, baseline: usize) -> bool {
         let (a, b) = self.before;
         (a == arm) == (b == arm) && (a == baseline) == (b == baseline)
@@ -141,54 +139,53 @@ impl BlockWithPredecessor {
 /// All caveats on the verdict of an arm.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Caveats {
-    /// The difference depends on load: lightest and heaviest third.
+    /// The difference depends on load: in the lightest and in the heaviest third.
     pub load: Option<Split>,
     /// The difference by load, whether it depends on it or not.
     pub by_load: Option<LoadLevels>,
-    /// On what ran before: after equal and unequal predecessors.
+    /// The difference depends on what ran before: after equal and after unequal predecessors.
     pub order: Option<Split>,
-    /// On time: first and last third.
+    /// The difference depends on time: in the first and in the last third.
     pub time: Option<Split>,
-    /// What the other judges say.
+    /// The estimates of the other judges.
     pub others: Vec<Other>,
-    /// What medians and means say, if they contradict the interval.
+    /// Median and mean, if they contradict the interval.
     pub centres: Option<Centres>,
-    /// Before the end: some more blocks are worth waiting for.
+    /// It is too early: the verdict should wait for some more blocks.
     pub is_early: bool,
 }
 
 impl Caveats {
-    /// Does load change the answer's sign, or by more than its size?
+    /// Does load change the sign of the answer, or its size by more than itself?
     #[must_use]
     pub fn depends_on_load(&self) -> bool {
         self.load.is_some_and(|split| split.contradicts)
     }
 
-    /// Does what ran before make the answer?
+    /// Does the answer depend on what ran before?
     #[must_use]
     pub fn depends_on_order(&self) -> bool {
         self.order.is_some_and(|split| split.contradicts)
     }
 
-    /// Is the answer only that of the beginning?
+    /// Does the answer hold only for the beginning?
     #[must_use]
     pub fn depends_on_time(&self) -> bool {
         self.time.is_some_and(|split| split.contradicts)
     }
 
-    /// Do mean or percentile say the opposite, or medians or means something else?
+    /// Do the mean or the percentile contradict the answer, or median and mean the interval?
     #[must_use]
     pub fn depends_on_tail(&self) -> bool {
         self.centres.is_some() || self.others.iter().any(|other| other.contradicts)
     }
 
-    /// The caveats that speak for a slow-down of this size or more, `ln(ratio)`: all that matters
-    /// if the interval rules one out. That other runs, other times or the tail are faster, or
-    /// differ by less, says nothing against it.
+    /// Only the caveats that suggest a slow-down of at least this size, `ln(ratio)`: no others matter
+    /// if the interval rules such a slow-down out.
     #[must_use]
-    pub fn of_slower(&self, delta: f64) -> Self {
+    pub fn only_slower(&self, delta: f64) -> Self {
         let is_slower = |split: &Split| split.first.max(split.second) >= delta;
-        let says_slower = |centres: &Centres| centres.median.max(centres.mean) >= delta;
+        let has_slower = |centres: &Centres| centres.median.max(centres.mean) >= delta;
         let mut others = self.others.clone();
         for other in &mut others {
             other.contradicts &= other.estimate >= delta;
@@ -197,14 +194,14 @@ impl Caveats {
             load: self.load.filter(is_slower),
             order: self.order.filter(is_slower),
             time: self.time.filter(is_slower),
-            centres: self.centres.filter(says_slower),
+            centres: self.centres.filter(has_slower),
             others,
             ..self.clone()
         }
     }
 
-    /// Is the verdict withheld? Load that changes the size alone withholds
-    /// only the advice.
+    /// Do the caveats withhold the verdict? If load changes only the size of a difference, they do
+    /// not.
     #[must_use]
     pub fn withholds(&self) -> bool {
         let load_turns = self
@@ -225,17 +222,17 @@ pub struct JudgedContrast {
     pub arm: usize,
     /// Column of the baseline.
     pub baseline: usize,
-    /// What judged it.
+    /// The judge.
     pub judge: Judge,
-    /// Its estimate, `ln(ratio)`.
+    /// The estimate, `ln(ratio)`.
     pub estimate: f64,
     /// Nominal level of the look.
     pub level: f64,
-    /// Smallest effect of interest, `ln(ratio)`.
+    /// Smallest effect of interest δ, `ln(ratio)`.
     pub delta: f64,
-    /// What its interval says.
+    /// The decision by the interval alone.
     pub decision: Decision,
-    /// Number of contrasts.
+    /// Number of contrasts of the comparison.
     pub contrasts: usize,
     /// Blocks that may still come; 0 at the last look.
     pub blocks_left: f64,
@@ -247,12 +244,17 @@ impl JudgedContrast {
         self.blocks_left <= 0.0
     }
 
-    /// Looks for all of them; `interval` is the one that was decided by.
+    /// Finds all caveats; `interval` is the one that the decision follows from.
     #[must_use]
-    pub fn caveats(&self, data: &Responses, around: &Circumstances, interval: Interval) -> Caveats {
+    pub fn find_caveats(
+        &self,
+        data: &Responses,
+        around: &Circumstances,
+        interval: Interval,
+    ) -> Caveats {
         let mut caveats = Caveats {
-            others: self.others(data),
-            centres: self.centres(data, interval),
+            others: self.ask_others(data),
+            centres: self.find_other_centres(data, interval),
             ..Caveats::default()
         };
         let differences = data.differences(self.arm, self.baseline);
@@ -261,9 +263,9 @@ impl JudgedContrast {
             caveats.by_load = LoadLevels::from_differences(&differences, around);
             caveats.load = caveats
                 .by_load
-                .and_then(|levels| self.load(&differences, around, &levels));
-            caveats.order = self.order(data, around);
-            caveats.time = self.time(&differences);
+                .and_then(|levels| self.split_by_load(&differences, around, &levels));
+            caveats.order = self.split_by_order(data, around);
+            caveats.time = self.split_by_time(&differences);
         }
         caveats
     }
@@ -272,25 +274,27 @@ impl JudgedContrast {
         self.is_beyond(z, ALARM)
     }
 
-    /// Does a test with this chance of a false alarm over all arms fire?
+    /// Is a test positive that has this chance of a false alarm over all arms?
     fn is_beyond(&self, z: f64, alarm: f64) -> bool {
         2.0 * normal::upper_tail(z.abs()) < alarm / self.contrasts.max(1) as f64
     }
 
-    /// What these differences alone would have said.
-    fn decision_of(&self, differences: Vec<f64>) -> Decision {
+    /// The decision by these differences alone.
+    fn decide_by(&self, differences: Vec<f64>) -> Decision {
         let pairs = Paired::without_weights(differences).redescending();
         let interval = interval_around(&pairs, estimate(&pairs), self.level);
         decide(interval, self.delta)
     }
 
-    /// What an arm leaves behind shows in the step from the last run of a block to the first run of
-    /// the next: it goes up after the arm that leaves something, whichever comes next, and both
-    /// were drawn at random. An arm may also do better or worse after itself than after others;
-    /// then, with the difference between the arms removed, the second run of a block differs from
-    /// the first by more or less if the previous block ended with the arm that begins this one.
-    fn order(&self, data: &Responses, around: &Circumstances) -> Option<Split> {
-        let known = self.known_blocks(data, around)?;
+    /// Tests whether the difference depends on the order of runs.
+    ///
+    /// An arm may slow down whatever runs next. Then the step from the last run of a block to the
+    /// first run of the next block is higher after that arm; both runs were drawn at random. Or an
+    /// arm may do better or worse after itself than after others. Then, with the difference between
+    /// the arms removed, the second run of a block differs from the first in another way if the
+    /// previous block ended with the arm that begins this one.
+    fn split_by_order(&self, data: &Responses, around: &Circumstances) -> Option<Split> {
+        let known = self.list_known_blocks(data, around)?;
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
         if !self.is_alarming_of_two(self.left_behind_z(&known))
             && !self.is_alarming_of_two(self.repetition_z(&known))
@@ -298,20 +302,19 @@ impl JudgedContrast {
             return None;
         }
         let is_even = |at: usize| known[at].is_even(self.arm, self.baseline);
-        let even = part(&own, is_even);
-        let first = typical(even.clone())?;
-        // After itself, and after the baseline: an arm that is only better after
-        // the other is not better.
-        let either = [true, false].map(|is_arm_first| {
-            typical(part(&own, |at| {
+        let even = select(&own, is_even);
+        let first = estimate_typical(even.clone())?;
+        // The arm must be better both after itself and after the baseline.
+        let halves = [true, false].map(|is_arm_first| {
+            estimate_typical(select(&own, |at| {
                 is_even(at) && known[at].is_arm_first == is_arm_first
             }))
         });
-        let is_lopsided = either.iter().flatten().any(|half| half / first < MIN_SHARE);
+        let is_lopsided = halves.iter().flatten().any(|half| half / first < MIN_SHARE);
         Some(Split {
             first,
-            second: typical(part(&own, |at| !is_even(at)))?,
-            contradicts: is_lopsided || self.decision_of(even) != self.decision,
+            second: estimate_typical(select(&own, |at| !is_even(at)))?,
+            contradicts: is_lopsided || self.decide_by(even) != self.decision,
         })
     }
 
@@ -319,8 +322,8 @@ impl JudgedContrast {
         z.is_some_and(|z| self.is_beyond(z, ALARM / 2.0))
     }
 
-    /// Standard normal if no arm leaves anything behind; positive if what the arm leaves costs more
-    /// than what the baseline leaves.
+    /// Standard normal if no arm affects the next run; positive if the run after the arm takes
+    /// longer than that after the baseline.
     fn left_behind_z(&self, known: &[BlockWithPredecessor]) -> Option<f64> {
         let steps: Vec<(f64, f64)> = known
             .iter()
@@ -334,10 +337,10 @@ impl JudgedContrast {
             })
             .collect();
         let (steps, after): (Vec<f64>, Vec<f64>) = steps.into_iter().unzip();
-        interaction::z(&steps, &after)
+        interaction::z_of_dependence(&steps, &after)
     }
 
-    /// Standard normal if arms run alike after themselves and after others.
+    /// Standard normal if arms do as well after themselves as after others.
     fn repetition_z(&self, known: &[BlockWithPredecessor]) -> Option<f64> {
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
         let centre = hodges_lehmann(&own);
@@ -352,11 +355,11 @@ impl JudgedContrast {
             f64::from(u8::from(block.is_even(self.arm, self.baseline)))
         };
         let even: Vec<f64> = known.iter().map(is_even).collect();
-        interaction::z(&by_place, &even)
+        interaction::z_of_dependence(&by_place, &even)
     }
 
-    /// Blocks for which it is known what ran right before; `None` if there are too few.
-    fn known_blocks(
+    /// Lists the blocks of which it is known what ran before; `None` if there are too few.
+    fn list_known_blocks(
         &self,
         data: &Responses,
         around: &Circumstances,
@@ -367,7 +370,7 @@ impl JudgedContrast {
         let rows: Vec<&[f64]> = data.rows().collect();
         let differences = data.differences(self.arm, self.baseline);
         let centre = hodges_lehmann(&differences);
-        // The response of a column's run, the arms aligned.
+        // The response of a column's run, with the difference between the arms removed.
         let aligned = |block: usize, column: usize| {
             let shift = if column == self.arm { centre } else { 0.0 };
             rows[block][column] - shift
@@ -392,15 +395,16 @@ impl JudgedContrast {
         (known.len() >= MIN_BLOCKS).then_some(known)
     }
 
-    fn others(&self, data: &Responses) -> Vec<Other> {
+    /// The estimates of the judges that were not asked for.
+    fn ask_others(&self, data: &Responses) -> Vec<Other> {
         [Judge::Typical, Judge::Mean, Judge::Percentile(90)]
             .into_iter()
             .filter(|&judge| judge != self.judge)
-            .map(|judge| self.other(judge, data))
+            .map(|judge| self.ask(judge, data))
             .collect()
     }
 
-    fn other(&self, judge: Judge, data: &Responses) -> Other {
+    fn ask(&self, judge: Judge, data: &Responses) -> Other {
         let family = judge.family(data, self.arm, self.baseline);
         let estimate = estimate(family.as_ref());
         let interval = interval_around(family.as_ref(), estimate, self.level);
@@ -412,9 +416,9 @@ impl JudgedContrast {
         }
     }
 
-    /// A user who asks for the typical run is warned by a chance of one in two that the mean lies
-    /// on the other side; one who asks for the mean or a percentile has said which matters, and
-    /// only certainty of the opposite counts.
+    /// Does another judge contradict the decision? If the typical run was asked for, a chance of one
+    /// half that the mean lies on the other side is enough. If the mean or a percentile was asked
+    /// for, only a clear decision for the opposite is.
     fn is_contradicted(
         &self,
         judge: Judge,
@@ -438,9 +442,9 @@ impl JudgedContrast {
             Decision::Same | Decision::Undecided => return false,
         };
         if self.judge != Judge::Typical {
-            let certain = decide(interval, self.delta);
+            let by_other = decide(interval, self.delta);
             return matches!(
-                (self.decision, certain),
+                (self.decision, by_other),
                 (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
             );
         }
@@ -454,14 +458,15 @@ impl JudgedContrast {
     }
 }
 
-fn part(differences: &[f64], is_in: impl Fn(usize) -> bool) -> Vec<f64> {
-    let all = differences.iter().enumerate();
+/// The values of the blocks that fulfil a condition.
+fn select(values: &[f64], is_in: impl Fn(usize) -> bool) -> Vec<f64> {
+    let all = values.iter().enumerate();
     all.filter(|(block, _)| is_in(*block))
-        .map(|(_, d)| *d)
+        .map(|(_, value)| *value)
         .collect()
 }
 
-fn typical(differences: Vec<f64>) -> Option<f64> {
+fn estimate_typical(differences: Vec<f64>) -> Option<f64> {
     let estimate = hodges_lehmann(&differences);
     estimate.is_finite().then_some(estimate)
 }

@@ -1,25 +1,24 @@
-//! Chained ratios of neighbours: how far did they move in total, and when did they change?
+//! Sums the ratios of successive experiments, and finds where they changed.
 //!
-//! Each link is `ln(ratio)` of an experiment of its own, whose estimate must not depend
-//! on when that stopped ([`fixed_width`](super::fixed_width)): what is off by little in each
-//! is off by much in a sum. Links are taken as independent and normal. Errors are known as
-//! well as their pairs allow (Student), those of sums as Satterthwaite has it (1946).
+//! Each link is the `ln(ratio)` of one experiment. Its estimate must not depend on when the
+//! experiment stopped ([`fixed_width`](super::fixed_width)): small biases add up to a large one.
+//! Links are taken as independent and normal. The degrees of freedom of their errors follow from
+//! their pairs (Student), those of sums from Satterthwaite (1946).
 //!
-//! A change is a range of neighbouring links whose sum differs from 0 at
-//! `α / (k s)`, with `k` links in the range and `s = Σ (n − k + 1) / k` over all lengths:
-//! that holds for all ranges together (Bonferroni, weighted). There are many long ranges and
-//! they share most of their links, so that they get less of the error than short ones
-//! (Dümbgen and Spokoiny 2001 weigh scales for the same reason). The surest range by that
-//! measure is named, and then the surest on either side of it (binary segmentation:
-//! Vostrikova 1981). A step is the surest by itself, a creep of many small ones only as a
-//! whole.
+//! A change is a range of neighbouring links whose sum differs from 0 at the level `α / (k s)`, with
+//! `k` links in the range and `s = Σ (n − k + 1) / k` over all lengths. That holds the error over
+//! all ranges together (weighted Bonferroni). Long ranges get less of it than short ones: there are
+//! many of them and they share most of their links (Dümbgen and Spokoiny 2001 weigh scales for the
+//! same reason). First the most significant range is found, then those on either side of it (binary
+//! segmentation: Vostrikova 1981). A sudden step is a range of one link; a creep of many small steps
+//! is significant only as a whole.
 
 use super::normal;
 
-/// No experiment is surer: one in a billion.
+/// Smaller standard errors count as this.
 const MIN_ERROR: f64 = 1e-9;
 
-/// A ratio that was measured.
+/// The measured ratio of two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// `ln(ratio)`.
@@ -31,7 +30,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// With an error that is known.
+    /// A link whose standard error is known exactly.
     #[must_use]
     pub const fn exact(estimate: f64, error: f64) -> Self {
         Self {
@@ -41,7 +40,7 @@ impl Link {
         }
     }
 
-    /// With the standard error of this many pairs.
+    /// A link whose standard error was estimated from this many pairs.
     #[must_use]
     pub const fn from_pairs(estimate: f64, error: f64, pairs: usize) -> Self {
         let freedom = pairs.saturating_sub(1);
@@ -52,20 +51,20 @@ impl Link {
         }
     }
 
-    /// From an interval at this nominal level around an estimate from this many pairs.
+    /// A link whose interval at this nominal level was estimated from this many pairs.
     #[must_use]
     pub fn from_interval(estimate: f64, half_width: f64, level: f64, pairs: usize) -> Self {
         let link = Self::from_pairs(estimate, half_width, pairs);
-        let errors = student(normal::upper_quantile(0.5 * level), link.freedom);
+        let errors = normal_to_student(normal::upper_quantile(0.5 * level), link.freedom);
         Self {
             error: half_width / errors,
             ..link
         }
     }
 
-    /// The same ratio measured by several experiments, which differ by more than
-    /// their own errors: of other sessions, hosts and builds. Weighted by precision
-    /// with the variance between them, whose square root comes with it; `None` of none.
+    /// Pools several experiments (other sessions, hosts, builds) on the same ratio, which differ by
+    /// more than their own errors. Returns their mean, weighted by precision, and the standard
+    /// deviation between them; `None` without experiments.
     ///
     /// That variance is estimated by the method of moments (`DerSimonian` and Laird 1986). From few
     /// experiments the estimate is rough, so that intervals are too narrow (with two experiments,
@@ -73,13 +72,13 @@ impl Link {
     /// experiment it is 0.
     #[must_use]
     pub fn pool(links: &[Self]) -> Option<(Self, f64)> {
-        let between = Self::between(links);
+        let between = Self::variance_between(links);
         let weight = |link: &Self| (link.variance() + between).recip();
         Some((Self::weighted_mean(links, weight)?, between.sqrt()))
     }
 
     /// Variance between experiments beyond their own errors.
-    fn between(links: &[Self]) -> f64 {
+    fn variance_between(links: &[Self]) -> f64 {
         let precision = |link: &Self| link.variance().recip();
         let Some(fixed) = Self::weighted_mean(links, precision) else {
             return 0.0;
@@ -97,11 +96,11 @@ impl Link {
     fn weighted_mean(links: &[Self], weight: impl Fn(&Self) -> f64) -> Option<Self> {
         let whole: f64 = links.iter().map(&weight).sum();
         let sum: f64 = links.iter().map(|link| weight(link) * link.estimate).sum();
-        let unsure = |link: &Self| weight(link).powi(2) / link.freedom;
+        let uncertainty = |link: &Self| weight(link).powi(2) / link.freedom;
         (whole > 0.0).then(|| Self {
             estimate: sum / whole,
             error: whole.powf(-0.5),
-            freedom: whole * whole / links.iter().map(unsure).sum::<f64>(),
+            freedom: whole * whole / links.iter().map(uncertainty).sum::<f64>(),
         })
     }
 
@@ -109,51 +108,53 @@ impl Link {
         self.error.max(MIN_ERROR).powi(2)
     }
 
-    /// Links one after the other.
+    /// The sum of links: the ratio of the last to the first.
     #[must_use]
     pub fn sum(links: &[Self]) -> Self {
         let variance: f64 = links.iter().map(|link| link.error.powi(2)).sum();
-        let unsure = |link: &Self| link.error.powi(4) / link.freedom;
+        let uncertainty = |link: &Self| link.error.powi(4) / link.freedom;
         Self {
             estimate: links.iter().map(|link| link.estimate).sum(),
             error: variance.sqrt(),
-            freedom: variance * variance / links.iter().map(unsure).sum::<f64>(),
+            freedom: variance * variance / links.iter().map(uncertainty).sum::<f64>(),
         }
     }
 
-    /// The interval that leaves out the truth with this probability.
+    /// The interval that misses the truth with this probability.
     #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let width = self.error * student(normal::upper_quantile(0.5 * level), self.freedom);
+        let width =
+            self.error * normal_to_student(normal::upper_quantile(0.5 * level), self.freedom);
         (self.estimate - width, self.estimate + width)
     }
 
-    /// How sure it is that it differs from 0, in standard deviations of a normal.
+    /// The estimate's distance from 0, in standard deviations of a normal distribution.
     fn z(&self) -> f64 {
         match self.error > 0.0 {
-            true => normal_of(self.estimate.abs() / self.error, self.freedom),
+            true => student_to_normal(self.estimate.abs() / self.error, self.freedom),
             false => 0.0,
         }
     }
 }
 
-/// The normal deviate that is exceeded as often as this one of Student's t, within
-/// 1 % from eight degrees of freedom on (Wallace 1959).
-fn normal_of(t: f64, freedom: f64) -> f64 {
+/// The normal deviate with the same tail as this deviate of Student's t, within 1 % from eight
+/// degrees of freedom on (Wallace 1959).
+fn student_to_normal(t: f64, freedom: f64) -> f64 {
     match freedom.is_finite() {
         true => wallace(freedom) * (freedom * (t * t / freedom).ln_1p()).sqrt(),
         false => t,
     }
 }
 
-/// The deviate of Student's t that is exceeded as often as this one of a normal.
-fn student(z: f64, freedom: f64) -> f64 {
+/// The deviate of Student's t with the same tail as this normal deviate.
+fn normal_to_student(z: f64, freedom: f64) -> f64 {
     match freedom.is_finite() {
         true => (freedom * ((z / wallace(freedom)).powi(2) / freedom).exp_m1()).sqrt(),
         false => z,
     }
 }
 
+/// The factor in Wallace's approximation.
 fn wallace(freedom: f64) -> f64 {
     (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
 }
@@ -161,27 +162,27 @@ fn wallace(freedom: f64) -> f64 {
 /// A range of links over which the ratio changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Its first link.
+    /// The first link of the range.
     pub first: usize,
-    /// Its last.
+    /// The last link of the range.
     pub last: usize,
-    /// Over the whole range.
+    /// The sum of the links.
     pub whole: Link,
-    /// Level of an interval that excludes 0 exactly when this is a change.
+    /// The level at which its interval just excludes 0 if this is a change.
     pub level: f64,
 }
 
-/// All changes, in order; that there is any without a cause has probability
-/// `alpha` at most.
+/// Finds all changes, in order. If nothing changed, any is found with a probability of at most
+/// `alpha`.
 #[must_use]
-pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
+pub fn find_changes(links: &[Link], alpha: f64) -> Vec<Change> {
     let count = links.len();
     let shares = (1..=count).map(|length| (count - length + 1) as f64 / length as f64);
     let level_of_one = alpha / shares.sum::<f64>().max(1.0);
     let mut found = Vec::new();
     let mut open = vec![(0, count)];
     while let Some((from, to)) = open.pop() {
-        let Some(change) = surest(&links[from..to], from, level_of_one) else {
+        let Some(change) = find_clearest(&links[from..to], from, level_of_one) else {
             continue;
         };
         open.push((from, change.first));
@@ -192,9 +193,8 @@ pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
     found
 }
 
-/// The range of these links, the first of which is number `from`, that differs
-/// from 0 most surely for its length, if any does.
-fn surest(links: &[Link], from: usize, level_of_one: f64) -> Option<Change> {
+/// Finds the most significant change among these links, the first of which has the number `from`.
+fn find_clearest(links: &[Link], from: usize, level_of_one: f64) -> Option<Change> {
     let bounds: Vec<f64> = (1..=links.len())
         .map(|length| normal::upper_quantile(0.5 * level_of_one / length as f64))
         .collect();
@@ -205,7 +205,7 @@ fn surest(links: &[Link], from: usize, level_of_one: f64) -> Option<Change> {
             whole = Link::sum(&[whole, *link]);
             let bound = bounds[last - first];
             let z = whole.z();
-            // The p-value over its level, by the size of its logarithm.
+            // About the logarithm of the level over the p-value.
             let margin = z * z - bound * bound;
             if z > bound && best.is_none_or(|(most, _)| margin > most) {
                 let change = Change {
@@ -229,8 +229,8 @@ mod tests {
 
     const ERROR: f64 = 0.005;
 
-    /// Links that truly have these ratios.
-    fn links(truth: &[f64], seed: u64) -> Vec<Link> {
+    /// Simulates links with these true ratios.
+    fn simulate(truth: &[f64], seed: u64) -> Vec<Link> {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let mut noise = || ERROR * normal::upper_quantile(chance.random_range(1e-9..1.0));
         let link = |truth: &f64| Link::exact(truth + noise(), ERROR);
@@ -238,14 +238,14 @@ mod tests {
     }
 
     /// Share of histories in which a change is found.
-    fn alarms(truth: &[f64]) -> f64 {
-        let found = (0..400).filter(|seed| !changes(&links(truth, *seed), 0.05).is_empty());
+    fn alarm_rate(truth: &[f64]) -> f64 {
+        let found = (0..400).filter(|seed| !find_changes(&links(truth, *seed), 0.05).is_empty());
         found.count() as f64 / 400.0
     }
 
     #[test]
     fn an_unchanged_history_rarely_has_a_change() {
-        assert!(alarms(&[0.0; 30]) <= 0.05 + 3.0 * (0.05f64 * 0.95 / 400.0).sqrt());
+        assert!(alarm_rate(&[0.0; 30]) <= 0.05 + 3.0 * (0.05f64 * 0.95 / 400.0).sqrt());
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         let mut truth = [0.0; 30];
         truth[12] = 0.05;
         let right = (0..200).filter(|seed| {
-            let found = changes(&links(&truth, *seed), 0.05);
+            let found = find_changes(&simulate(&truth, *seed), 0.05);
             found.iter().any(|change| {
                 change.first <= 12 && change.last >= 12 && change.last - change.first <= 3
             })
@@ -265,8 +265,8 @@ mod tests {
     fn a_creep_is_found_as_a_whole() {
         // 0.5 % a commit, as much as its error.
         let truth = [0.005; 30];
-        assert!(alarms(&truth) >= 0.9, "{}", alarms(&truth));
-        let found = changes(&links(&[0.006; 30], 1), 0.05);
+        assert!(alarm_rate(&truth) >= 0.9, "{}", alarm_rate(&truth));
+        let found = find_changes(&simulate(&[0.006; 30], 1), 0.05);
         let (first, last) = (found[0].first, found[found.len() - 1].last);
         assert!(last - first >= 15, "{found:?}");
     }
@@ -275,7 +275,7 @@ mod tests {
     fn two_steps_are_two_changes() {
         let mut truth = [0.0; 20];
         (truth[4], truth[15]) = (0.06, -0.06);
-        let found = changes(&links(&truth, 3), 0.05);
+        let found = find_changes(&simulate(&truth, 3), 0.05);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].whole.estimate > 0.0 && found[1].whole.estimate < 0.0);
         for change in &found {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn experiments_that_differ_by_themselves_are_pooled_with_what_lies_between() {
+    fn pooled_intervals_include_the_variance_between_experiments() {
         let mut chance = ChaCha8Rng::seed_from_u64(1);
         let mut normal = || normal::upper_quantile(chance.random_range(1e-9..1.0));
         // Sessions of ±0.2 % each that truly lie ±0.5 % apart around 2 %.
@@ -322,7 +322,7 @@ mod tests {
             (0.05, 30.0, 2.042_272),
         ] {
             let z = normal::upper_quantile(0.5 * level);
-            let t = student(z, freedom);
+            let t = normal_to_student(z, freedom);
             assert!((t / expected - 1.0).abs() < 6e-3, "{t}");
             assert!((normal_of(t, freedom) - z).abs() < 1e-9);
         }

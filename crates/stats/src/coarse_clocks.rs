@@ -1,5 +1,5 @@
-//! Whole comparisons through clocks that tick: a false claim stays as rare as
-//! through a fine one, whatever the ticks are and however steady an arm is.
+//! Simulates whole comparisons with clocks that tick: false claims must stay as rare as with a fine
+//! clock, whatever the ticks are and however steady an arm is.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,19 +12,20 @@ use super::normal::upper_quantile;
 use super::resolution::Figure;
 use super::sequential::Depth;
 
-/// A clock: what it shows of a time.
+/// A clock with ticks.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
+    /// Time between two ticks, s.
     step: f64,
-    /// Ticks are whole steps and this.
+    /// Added to the whole steps of every figure, s.
     offset: f64,
-    /// Digits that are printed; `None` for all of them.
+    /// Digits that are printed; `None`: all.
     digits: Option<i32>,
-    /// Does the time begin anywhere between two ticks?
+    /// Does a run begin anywhere between two ticks, rather than at one?
     has_phase: bool,
 }
 
-const fn ticks(step: f64) -> Clock {
+const fn ticking(step: f64) -> Clock {
     Clock {
         step,
         offset: 0.0,
@@ -33,7 +34,7 @@ const fn ticks(step: f64) -> Clock {
     }
 }
 
-const SIXTY_HERTZ: Clock = ticks(1.0 / 60.0);
+const SIXTY_HERTZ: Clock = ticking(1.0 / 60.0);
 /// The same as a program prints it.
 const PRINTED: Clock = Clock {
     digits: Some(6),
@@ -41,10 +42,11 @@ const PRINTED: Clock = Clock {
 };
 const OFFSET: Clock = Clock {
     offset: 0.0037,
-    ..ticks(0.01)
+    ..ticking(0.01)
 };
 
 impl Clock {
+    /// The figure that the clock gives for a time, s.
     fn show(self, time: f64, chance: &mut ChaCha8Rng) -> f64 {
         let phase = match self.has_phase {
             true => chance.random::<f64>() - 0.5,
@@ -80,7 +82,7 @@ struct World {
 }
 
 const WORLD: World = World {
-    clock: ticks(0.01),
+    clock: ticking(0.01),
     centre: 0.123,
     sd: 0.01,
     wider: 5.0,
@@ -90,8 +92,7 @@ const WORLD: World = World {
     runs: 60,
 };
 
-/// Of many comparisons: those that claim a difference, and those whose interval
-/// leaves the truth out.
+/// Counts of comparisons: those that claim a difference, and those whose interval misses the truth.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     claims: usize,
@@ -129,8 +130,7 @@ impl World {
         self.clock.show(time, chance).ln()
     }
 
-    /// A comparison as it is run: with a look whenever one is due, until it is
-    /// settled.
+    /// Runs a comparison with a look whenever one is due, until it is settled.
     fn compare(&self, seed: u64) -> Look {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let question = self.question();
@@ -172,7 +172,7 @@ impl World {
         tally
     }
 
-    /// What is judged of the second arm over the first's, `ln(ratio)`.
+    /// The true `ln(ratio)` of the judged statistic, second arm over first.
     fn truth(&self) -> f64 {
         match self.judge {
             Judge::Typical | Judge::Mean => self.ratio.ln(),
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// The same when the judged percentile is equal in both arms.
+    /// The same world with a ratio that makes the judged percentile equal in both arms.
     fn with_equal_percentile(mut self) -> Self {
         if let Judge::Percentile(percentile) = self.judge {
             let z = upper_quantile(1.0 - f64::from(percentile) / 100.0);
@@ -190,9 +190,10 @@ impl World {
     }
 }
 
-/// At most 5 % of them, but for what chance adds in three cases of a thousand.
+/// Checks that at most 5 % of comparisons claim a difference or miss the truth. The bound allows for
+/// chance: a correct test exceeds it in three of a thousand cases.
 #[track_caller]
-fn check(world: World) {
+fn check_error_rate(world: World) {
     const REPLAYS: u64 = 40;
     let tally = world.tally(REPLAYS);
     assert!(tally.claims <= 6, "{tally:?} of {REPLAYS}: {world:?}");
@@ -200,45 +201,45 @@ fn check(world: World) {
 }
 
 #[test]
-fn a_steady_arm_beside_one_that_varies_is_not_told_apart_by_ticks() {
-    for clock in [ticks(0.01), SIXTY_HERTZ, OFFSET] {
+fn ticks_do_not_make_a_steady_arm_differ_from_one_that_varies() {
+    for clock in [ticking(0.01), SIXTY_HERTZ, OFFSET] {
         for centre in [0.123, 0.127] {
-            check(World {
+            check_error_rate(World {
                 clock,
                 centre,
                 ..WORLD
             });
         }
-        check(World {
+        check_error_rate(World {
             clock,
             centre: 1.003,
             sd: 0.001,
             ..WORLD
         });
     }
-    check(World {
+    check_error_rate(World {
         clock: Clock {
             has_phase: true,
-            ..ticks(0.01)
+            ..ticking(0.01)
         },
         ..WORLD
     });
     for judge in [Judge::Mean, Judge::Percentile(90)] {
-        check(World { judge, ..WORLD }.with_equal_percentile());
+        check_error_rate(World { judge, ..WORLD }.with_equal_percentile());
     }
 }
 
 #[test]
-fn runs_that_others_delay_do_not_hide_how_steady_the_rest_is() {
+fn a_few_slow_runs_do_not_hide_that_an_arm_is_steady() {
     for slow in [0.1, 0.2] {
-        check(World { slow, ..WORLD });
+        check_error_rate(World { slow, ..WORLD });
     }
 }
 
 #[test]
-fn ticks_hide_what_is_smaller_than_they_are() {
+fn differences_below_a_tick_are_not_decided() {
     // 3 % more within a tick of 60 Hz, and 0.6 % more that crosses one.
-    for clock in [SIXTY_HERTZ, PRINTED, OFFSET, ticks(0.01)] {
+    for clock in [SIXTY_HERTZ, PRINTED, OFFSET, ticking(0.01)] {
         for (centre, ratio) in [(0.114, 1.03), (0.1172, 1.006), (0.1245, 1.006)] {
             let steady = World {
                 clock,
@@ -257,19 +258,19 @@ fn ticks_hide_what_is_smaller_than_they_are() {
 }
 
 #[test]
-fn ticks_do_not_hide_what_is_larger() {
+fn differences_above_a_tick_are_found() {
     let slower = World {
         ratio: 1.3,
         wider: 1.0,
         ..WORLD
     };
-    for clock in [SIXTY_HERTZ, PRINTED, OFFSET, ticks(0.01)] {
+    for clock in [SIXTY_HERTZ, PRINTED, OFFSET, ticking(0.01)] {
         let look = World { clock, ..slower }.compare(1);
         assert_eq!(look.contrasts[0].decision, Decision::Slower);
     }
     // Ticks of half a standard deviation take nothing away.
     let found = World {
-        clock: ticks(0.01),
+        clock: ticking(0.01),
         centre: 1.003,
         sd: 0.02,
         ratio: 1.02,
@@ -277,7 +278,7 @@ fn ticks_do_not_hide_what_is_larger() {
     };
     let through_ticks = found.tally(40).claims;
     let fine = World {
-        clock: ticks(1e-9),
+        clock: ticking(1e-9),
         ..found
     };
     assert!(
@@ -287,7 +288,7 @@ fn ticks_do_not_hide_what_is_larger() {
 }
 
 #[test]
-fn a_count_is_exact() {
+fn counts_are_not_taken_for_coarse_figures() {
     let mut data = Responses::new(2);
     for _ in 0..20 {
         data.push(&[5f64.ln(), 6f64.ln()]);

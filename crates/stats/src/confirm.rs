@@ -1,14 +1,12 @@
-//! Several arms against a baseline, at one family-wise error level.
+//! Compares several arms with a baseline, at one family-wise error level.
 //!
-//! Every arm is compared with the baseline by what the [`Judge`] looks at. Holm's
-//! procedure (1979) runs at every look over group-sequential levels for α, α/2
-//! … α/m (valid for spending functions whose levels grow with α: Maurer and
-//! Bretz 2013). The interval printed for an arm is at the level at which Holm
-//! judged it, so verdict and interval are the same statement.
+//! The [`Judge`] says which statistic of the runs is compared. At every look, Holm's procedure
+//! (1979) runs over group-sequential levels for α, α/2 … α/m (valid for spending functions whose
+//! levels grow with α: Maurer and Bretz 2013). The interval of an arm is at the level at which Holm
+//! judged it, so that verdict and interval always agree.
 //!
-//! For "which is best", the winner is also compared with all others (Hsu's
-//! multiple comparisons with the best, 1984): how much better could any of
-//! them still be?
+//! To find the best arm, the winner is also compared with all others (Hsu's multiple comparisons
+//! with the best, 1984): by how much could any of them still be better?
 
 use super::caveats::{Circumstances, JudgedContrast};
 pub use super::decision::{Decision, decide};
@@ -22,15 +20,15 @@ use super::sequential::{Depth, GroupSequential, MIN_PAIRS, Schedule, Spending, l
 use super::{Responses, agreement, weights};
 
 /// Share of the error level that the design spends. It treats the joint distribution of the looks
-/// as normal and the choice of weights as given, which is not quite true: this share makes up for
-/// that, and leaves room for noise that nobody has recorded.
+/// as normal and the weights as fixed beforehand, which is not quite true; the rest makes up for
+/// that and for unusual noise.
 const GUARD: f64 = 0.8;
 
-/// Means of few runs of skewed noise are not looked at before the end.
+/// Means of fewer runs are not judged before the end, as noise may be skewed.
 const MIN_RUNS_FOR_MEANS: usize = 24;
 
-/// A difference that counts as none, but has a sign.
-const NOTHING: f64 = 1e-9;
+/// The smallest difference that still has a sign, `ln(ratio)`.
+const MIN_DIFFERENCE: f64 = 1e-9;
 
 /// How blocks are weighted when the typical run is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,33 +41,33 @@ pub enum Score {
     Rank,
 }
 
-/// What a comparison asks.
+/// What a comparison is to find out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// What of the runs is judged.
+    /// The statistic of the runs that is judged.
     pub judge: Judge,
-    /// How blocks count.
+    /// How blocks are weighted.
     pub score: Score,
     /// Family-wise two-sided error.
     pub alpha: f64,
     /// Smallest effect of interest, `ln(ratio)`.
     pub delta: f64,
-    /// What kind of figure it is.
+    /// The kind of figure that is compared.
     pub figure: Figure,
     /// Is the figure the inverse of the cost?
     pub is_rate: bool,
-    /// May it go on for ever, until it is settled?
+    /// May the comparison go on without a limit, until it is settled?
     pub is_open_ended: bool,
 }
 
 impl Question {
-    /// The two-sided error that one of `contrasts` has to spend in total.
+    /// The two-sided error that each of `contrasts` can spend in total.
     fn error_of_one(&self, contrasts: usize) -> f64 {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
 
-    /// The fewest blocks that allow a claim on this many contrasts. A percentile is judged by the
-    /// runs beyond it, of which both arms together need this many.
+    /// The fewest blocks that allow a claim on this many contrasts. For a percentile only the runs
+    /// beyond it count, of which both arms together need as many.
     #[must_use]
     pub fn least_blocks(&self, contrasts: usize) -> usize {
         let pairs = least_pairs(self.error_of_one(contrasts));
@@ -81,8 +79,8 @@ impl Question {
         }
     }
 
-    /// How it is spent. If few runs could decide the statistic, nothing is claimed early.
-    fn spending(&self, contrasts: usize) -> Spending {
+    /// How the error is spent over the looks. Statistics that a few runs may dominate spend it late.
+    fn choose_spending(&self, contrasts: usize) -> Spending {
         let error = self.error_of_one(contrasts);
         match (self.judge, self.is_open_ended) {
             (Judge::Typical, false) => Spending::new(error),
@@ -94,52 +92,55 @@ impl Question {
         }
     }
 
-    /// When to look at this many contrasts.
+    /// The schedule of looks for this many contrasts.
     #[must_use]
     pub fn schedule(&self, contrasts: usize) -> Schedule {
         let least = match self.judge {
             Judge::Mean => MIN_RUNS_FOR_MEANS,
             Judge::Typical | Judge::Percentile(_) => MIN_PAIRS,
         };
-        Schedule::new(self.spending(contrasts), least)
+        Schedule::new(self.choose_spending(contrasts), least)
     }
 }
 
-/// The running confirmation of arms against a baseline.
+/// The comparison of arms with a baseline over all looks.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
     baseline: usize,
     contrasted: Vec<usize>,
     question: Question,
-    /// The value that looks for claims ask about, `ln(ratio)`: 0, or a limit.
+    /// The value that looks for claims test, `ln(ratio)`: 0, or a limit.
     tested: f64,
-    /// Contrasts no longer looked at that were not rejected.
+    /// Number of dropped contrasts whose difference was not shown: they still share the error.
     open_elsewhere: usize,
     /// One design per number of arms that Holm may divide α by, from 1.
     designs: Vec<GroupSequential>,
+    /// Sizes of the scores at the previous look, one list per contrast.
     scores_before: Vec<Vec<f64>>,
 }
 
-/// What the test of an arm gave at a look.
+/// The test of an arm at a look.
 struct ArmTest {
     /// Column of the arm.
     arm: usize,
     p_value: f64,
-    /// Holm's step, from 1, and its nominal level.
+    /// The number of arms that Holm divided α by.
     step: usize,
+    /// The nominal level that follows.
     level: f64,
 }
 
 /// The data of one look.
 struct LookData<'a> {
-    /// As measured.
+    /// Responses as measured.
     data: &'a Responses,
-    /// The figures of every arm, as measured.
+    /// The figures of every arm as measured, in their own unit.
     columns: Vec<Vec<f64>>,
     judge: Judge,
-    /// Spread over the steps of a coarse figure.
+    /// Responses after spreading a coarse figure's values over its steps.
     spread: Responses,
     resolution: Option<Resolution>,
+    /// Mean response of each block.
     levels: Vec<f64>,
     around: &'a Circumstances,
     /// Blocks that may still come.
@@ -180,13 +181,13 @@ impl<'a> LookData<'a> {
             Score::Weighted => {
                 let weights = weights::weigh_blocks(&self.levels, &differences);
                 let sharp = Paired::with_weights(differences, weights).redescending();
-                agreement::sharp_while_it_agrees(plain, sharp)
+                agreement::choose_score(plain, sharp)
             }
         }
     }
 
-    /// The interval, widened by what coarse steps may hide.
-    fn interval(
+    /// The interval, widened by the error that a coarse figure may cause.
+    fn widened_interval(
         &self,
         family: &dyn Family,
         estimate: f64,
@@ -199,7 +200,7 @@ impl<'a> LookData<'a> {
             return interval;
         };
         let (arm, baseline) = (&self.columns[arm], &self.columns[baseline]);
-        let bias = resolution.bias(arm, self.judge) + resolution.bias(baseline, self.judge);
+        let bias = resolution.max_bias(arm, self.judge) + resolution.max_bias(baseline, self.judge);
         let wider = Interval {
             low: interval.low - bias,
             high: interval.high + bias,
@@ -209,11 +210,11 @@ impl<'a> LookData<'a> {
         }
         match interval.low > 0.0 {
             true => Interval {
-                low: wider.low.max(NOTHING),
+                low: wider.low.max(MIN_DIFFERENCE),
                 ..wider
             },
             false => Interval {
-                high: wider.high.min(-NOTHING),
+                high: wider.high.min(-MIN_DIFFERENCE),
                 ..wider
             },
         }
@@ -226,7 +227,7 @@ impl Confirmation {
     pub fn new(arms: usize, baseline: usize, question: Question) -> Self {
         let contrasted: Vec<usize> = (0..arms).filter(|&arm| arm != baseline).collect();
         let designs = (1..=contrasted.len())
-            .map(|m| GroupSequential::new(question.spending(m)))
+            .map(|m| GroupSequential::new(question.choose_spending(m)))
             .collect();
         Self {
             baseline,
@@ -239,16 +240,16 @@ impl Confirmation {
         }
     }
 
-    /// Tests for each arm whether it is slower by more than `limit`, `ln(ratio)`, instead of
-    /// whether it differs: looks for claims wait for that.
+    /// Looks for claims then test whether every arm is slower by more than `limit`, `ln(ratio)`,
+    /// instead of whether it differs.
     #[must_use]
     pub fn with_limit(mut self, limit: Option<f64>) -> Self {
         self.tested = limit.unwrap_or(0.0);
         self
     }
 
-    /// Goes on with only the columns `kept` (ascending, the baseline among them):
-    /// error already spent stays spent.
+    /// Continues with only the columns `kept` (ascending, the baseline among them). Error that was
+    /// spent stays spent.
     pub fn keep_columns(&mut self, kept: &[usize]) {
         let place = |column: usize| kept.iter().position(|&k| k == column);
         let before = std::mem::take(&mut self.scores_before);
@@ -261,17 +262,17 @@ impl Confirmation {
         self.baseline = place(self.baseline).unwrap_or(0);
     }
 
-    /// Goes on without the arms behind `dropped`, whose verdicts stand: those that
-    /// were not rejected still share the error.
+    /// Continues without the arms of `dropped`, whose verdicts are final. Those whose difference was
+    /// not shown still share the error.
     pub fn drop_arms(&mut self, dropped: &[Contrast], kept: &[usize]) {
         let is_rejected = |c: &Contrast| !c.interval.holds(0.0);
         self.open_elsewhere += dropped.iter().filter(|c| !is_rejected(c)).count();
         self.keep_columns(kept);
     }
 
-    /// Looks at the data when `most` blocks are possible in total. Every call spends error: look
-    /// only when planned, and last with `most` blocks done. `None` if only claims were requested
-    /// and not every arm allows one.
+    /// Looks at the data, with `most` blocks possible in total. Every call spends error: call it only
+    /// when the schedule says so, and a last time with `most` blocks done. `None` if `depth` asks
+    /// only for claims and not every arm allows one.
     pub fn look(
         &mut self,
         data: &Responses,
@@ -286,7 +287,7 @@ impl Confirmation {
             .map(|&arm| seen.family(&self.question, arm, self.baseline))
             .collect();
         let levels = self.nominal_levels(&families, data.blocks() as f64, most);
-        // The open test rejects whatever the closed one does.
+        // A cheap check first: the plain test rejects whatever the closed one rejects.
         let level = levels.first().copied().unwrap_or(0.0);
         let is_open = |family: &dyn Family| inversion::p_value(family, self.tested) > level;
         if depth == Depth::Claims && families.iter().any(|family| is_open(family.as_ref())) {
@@ -296,7 +297,7 @@ impl Confirmation {
             .iter()
             .map(|family| inversion::closed_p_value(family.as_ref(), 0.0))
             .collect();
-        let steps = holm(&p_values, &levels, self.open_elsewhere);
+        let steps = holm_steps(&p_values, &levels, self.open_elsewhere);
         let is_claimed = |index: usize| p_values[index] <= levels[steps[index] - 1];
         let is_about_0 = self.tested == 0.0;
         if depth == Depth::Claims && is_about_0 && !(0..families.len()).all(is_claimed) {
@@ -310,14 +311,14 @@ impl Confirmation {
                     step: steps[index],
                     level: levels[steps[index] - 1],
                 };
-                self.contrast(&test, families[index].as_ref(), &seen)
+                self.judge_contrast(&test, families[index].as_ref(), &seen)
             })
             .collect();
         Some(self.summarise(&seen, contrasts, &levels))
     }
 
-    /// Nominal levels for α, α/2 … α/m at this look. The looks' correlation is
-    /// the smallest of the contrasts', which is the cautious choice.
+    /// Nominal levels for α, α/2 … α/m at this look. Of the contrasts' correlations with the look
+    /// before, the smallest is used, which is the cautious choice.
     fn nominal_levels(&mut self, families: &[Box<dyn Family>], blocks: f64, most: f64) -> Vec<f64> {
         let mut least = 1.0f64;
         for (family, before) in families.iter().zip(&mut self.scores_before) {
@@ -333,7 +334,7 @@ impl Confirmation {
             .collect()
     }
 
-    fn contrast(&self, test: &ArmTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
+    fn judge_contrast(&self, test: &ArmTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
         let &ArmTest {
             arm,
             p_value,
@@ -342,7 +343,7 @@ impl Confirmation {
         } = test;
         let Question { alpha, delta, .. } = self.question;
         let estimate = inversion::estimate(family);
-        let mut interval = seen.interval(family, estimate, level, arm, self.baseline);
+        let mut interval = seen.widened_interval(family, estimate, level, arm, self.baseline);
         if p_value > level && !interval.holds(0.0) {
             interval = Interval {
                 low: interval.low.min(0.0),
@@ -370,7 +371,7 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             blocks_left: seen.blocks_left,
         }
-        .caveats(&seen.spread, seen.around, interval);
+        .find_caveats(&seen.spread, seen.around, interval);
         if caveats.withholds() {
             decision = Decision::Undecided;
         }
@@ -400,7 +401,7 @@ impl Confirmation {
         let behind: Vec<f64> = (0..seen.data.arms())
             .map(|arm| match arm == winner {
                 true => 0.0,
-                false => self.lowest(arm, winner, seen, &contrasts, strictest),
+                false => self.lower_end(arm, winner, seen, &contrasts, strictest),
             })
             .collect();
         Look {
@@ -414,9 +415,9 @@ impl Confirmation {
         .settle_within(self.question.delta)
     }
 
-    /// Lower end of the interval of `arm` against `winner` at `level`: already known if one of them
-    /// is the baseline and that level was used.
-    fn lowest(
+    /// Lower end of the interval of `arm` against `winner` at `level`. It is already known if one of
+    /// them is the baseline and that level was used.
+    fn lower_end(
         &self,
         arm: usize,
         winner: usize,
@@ -442,15 +443,15 @@ impl Confirmation {
         }
         let family = seen.family(&self.question, arm, winner);
         let estimate = inversion::estimate(family.as_ref());
-        seen.interval(family.as_ref(), estimate, level, arm, winner)
+        seen.widened_interval(family.as_ref(), estimate, level, arm, winner)
             .low
     }
 }
 
-/// Holm's step-down: for each p-value, the number of arms that α was divided
-/// by when it was judged. `levels[m − 1]` is the level for α/m; `elsewhere` are
-/// further arms that are not rejected.
-fn holm(p_values: &[f64], levels: &[f64], elsewhere: usize) -> Vec<usize> {
+/// Holm's step-down: for each p-value, the number of arms that α was divided by when it was judged.
+/// `levels[m − 1]` is the level for α/m; `elsewhere` is the number of further arms that were not
+/// rejected.
+fn holm_steps(p_values: &[f64], levels: &[f64], elsewhere: usize) -> Vec<usize> {
     let mut steps = vec![0; p_values.len()];
     let mut open: Vec<usize> = (0..p_values.len()).collect();
     open.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));

@@ -1,4 +1,4 @@
-//! What an interval says about an arm.
+//! Decides by an interval whether an arm is faster, slower or the same.
 
 use super::paired::Interval;
 
@@ -15,7 +15,7 @@ pub enum Decision {
     Undecided,
 }
 
-/// What an interval says if a difference below `delta` counts as the same.
+/// Decides by an interval, if a difference below `delta` counts as the same.
 pub fn decide(interval: Interval, delta: f64) -> Decision {
     if interval.high < 0.0 {
         Decision::Faster

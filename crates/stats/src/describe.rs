@@ -2,7 +2,7 @@
 
 use pinwise_format::whole_usize;
 
-/// Centre and spread of a sample in its own unit.
+/// Centre and spread of a sample, in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// Number of values.
@@ -98,7 +98,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let tail = 0.5 * (1.0 - confidence);
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    // Largest k with P(Binomial(n, 1/2) < k) ≤ tail.
+    // The largest k with P(Binomial(n, 1/2) < k) ≤ tail.
     let mut k = 0;
     let mut cumulative = 0.0;
     let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
@@ -113,7 +113,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     (k > 0).then(|| (sorted[k - 1], sorted[n - k]))
 }
 
-/// Normal approximation for more values than a double can enumerate.
+/// The same by a normal approximation, for so many values that `2⁻ⁿ` is 0 as a double.
 fn median_interval_of_many(sorted: &[f64], tail: f64) -> Option<(f64, f64)> {
     let n = sorted.len() as f64;
     let half = super::normal::upper_quantile(tail) * n.sqrt() / 2.0;
@@ -121,8 +121,8 @@ fn median_interval_of_many(sorted: &[f64], tail: f64) -> Option<(f64, f64)> {
     Some((*sorted.get(k - 1)?, *sorted.get(sorted.len() - k)?))
 }
 
-/// 1.4826 × the median distance from the median: the standard deviation if the values are normal,
-/// and hardly affected by a few wild ones.
+/// 1.4826 × the median distance from the median. This is the standard deviation if the values are
+/// normal, and is hardly affected by a few extreme values.
 #[must_use]
 pub fn robust_sd(values: &[f64]) -> f64 {
     let centre = quantile(values, 0.5);
@@ -130,9 +130,9 @@ pub fn robust_sd(values: &[f64]) -> f64 {
     1.4826 * quantile(&distances, 0.5)
 }
 
-/// Weighted location that values far from the bulk pull little: an
-/// M-estimate with Cauchy weights `1 / (1 + (distance / scale)²)`, from the
-/// weighted median (Huber and Ronchetti 2009, section 4.8). NaN if empty.
+/// Weighted centre that values far from the others affect little: an M-estimate with Cauchy weights
+/// `1 / (1 + (distance / scale)²)`, iterated from the weighted median (Huber and Ronchetti 2009,
+/// section 4.8). NaN if empty.
 #[must_use]
 pub fn robust_location(values: &[f64], weights: &[f64], scale: f64) -> f64 {
     let mut centre = weighted_median(values, weights);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_as_in_r() {
+    fn quantiles_are_those_of_r() {
         let values = [3.0, 1.0, 2.0, 10.0];
         check(quantile(&values, 0.5), 2.5);
         check(quantile(&values, 0.25), 1.75);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn spread() {
+    fn spread_is_described_as_in_r() {
         let described = describe(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         check(described.mean, 5.0);
         check(described.sd, (32.0f64 / 7.0).sqrt());
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wild_value_pulls_little() {
+    fn an_extreme_value_hardly_moves_the_robust_location() {
         let values = [1.0, 1.1, 0.9, 1.05, 9.0];
         let location = robust_location(&values, &[1.0; 5], 0.2);
         assert!((location - 1.01).abs() < 0.03, "{location}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn median_intervals_by_the_binomial() {
+    fn median_intervals_follow_the_binomial_distribution() {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         // P(Bin(10) < 2) = 0.0107, P(Bin(10) < 3) = 0.0547: the 2nd and 9th.
         assert_eq!(median_interval(&values, 0.95), Some((2.0, 9.0)));

@@ -1,8 +1,8 @@
-//! What disturbed the experiment: drift, order, outliers, tails, and whether the budget will
-//! suffice.
+//! Finds what disturbed an experiment (drift, position effects, outliers, tails), and projects
+//! whether the budget will suffice.
 //!
-//! None of it changes a verdict. Randomised blocks make the comparison valid
-//! under all of these; they only make it wider, and the user should know why.
+//! None of it changes a verdict: randomised blocks keep the comparison valid. But disturbances make
+//! intervals wider, and the user should know why.
 
 use super::Responses;
 use super::describe::{count, describe, mean, quantile, robust_sd};
@@ -18,9 +18,9 @@ pub fn drift(data: &Responses) -> f64 {
     quantile(&levels[levels.len() - third..], 0.5) - quantile(&levels[..third], 0.5)
 }
 
-/// How much a block's last slot costs compared with its first, `ln(ratio)`, if that is more than
-/// chance: the estimate is at least three standard errors from 0. `positions[b][arm]` is the arm's
-/// slot in block `b`.
+/// How much more a run costs in a block's last slot than in its first, `ln(ratio)`. `None` if the
+/// estimate is less than three standard errors from 0. `positions[b][arm]` is the arm's slot in
+/// block `b`.
 #[must_use]
 pub fn position_effect(data: &Responses, positions: &[Vec<usize>]) -> Option<f64> {
     let last = data.arms().checked_sub(1).filter(|&last| last > 0)?;
@@ -61,9 +61,8 @@ pub fn outliers(values: &[f64]) -> usize {
         .count()
 }
 
-/// Ratios of the plain mean and of the 90th percentile of two cost samples:
-/// what decides over the *total* and the *tail*, as the estimate decides over
-/// the typical run.
+/// Ratios of the mean and of the 90th percentile of two samples of costs. The mean ratio is also
+/// that of the totals, the other shows the tail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Totals {
     /// Mean of the arm divided by that of the baseline.
@@ -72,9 +71,9 @@ pub struct Totals {
     pub p90_ratio: f64,
 }
 
-/// Compares totals and tails; `None` without runs or at cost zero.
+/// Compares totals and tails; `None` without runs or if costs are zero.
 #[must_use]
-pub fn totals(arm: &[f64], baseline: &[f64]) -> Option<Totals> {
+pub fn compare_totals(arm: &[f64], baseline: &[f64]) -> Option<Totals> {
     let (arm, baseline) = (describe(arm)?, describe(baseline)?);
     (baseline.mean > 0.0 && baseline.p90 > 0.0).then(|| Totals {
         mean_ratio: arm.mean / baseline.mean,
@@ -82,14 +81,14 @@ pub fn totals(arm: &[f64], baseline: &[f64]) -> Option<Totals> {
     })
 }
 
-/// Half-width of an interval once `planned` blocks are done, from the one
-/// after `done`: it shrinks with the square root.
+/// The expected half-width of an interval after `planned` blocks, if it is `now` after `done`: it
+/// shrinks with the square root.
 #[must_use]
 pub fn projected_half_width(now: f64, done: usize, planned: usize) -> f64 {
     now * (done as f64 / planned.max(1) as f64).sqrt()
 }
 
-/// Factor on the work so far that makes the half-width `wanted`.
+/// How many times the work so far is needed in total to make the half-width `wanted`; at least 1.
 #[must_use]
 pub fn work_factor(now: f64, wanted: f64) -> f64 {
     (now / wanted).powi(2).max(1.0)
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn wild_runs_are_counted() {
+    fn runs_far_from_the_median_are_counted() {
         let mut values: Vec<f64> = (0..20).map(f64::from).collect();
         values.push(1000.0);
         assert_eq!(outliers(&values), 1);

@@ -1,8 +1,8 @@
-//! Values computed by other programs, to check formulas against. R 4.2.2:
-//! `wilcox.test(x, exact = TRUE, conf.int = TRUE)`, exactRankTests 0.8-35
-//! `wilcox.exact(x)` for ties, rpact 3.3.4
-//! `getDesignGroupSequential(typeOfDesign = "asKD", gammaA = 1.5, sided = 2)`,
-//! of which the two-sided nominal levels are twice the stage levels.
+//! Values computed by other programs, to check formulas against: R 4.2.2 with
+//! `wilcox.test(x, exact = TRUE, conf.int = TRUE)`; for ties exactRankTests 0.8-35 with
+//! `wilcox.exact(x)`; rpact 3.3.4 with
+//! `getDesignGroupSequential(typeOfDesign = "asKD", gammaA = 1.5, sided = 2)`, whose stage levels
+//! are half of the two-sided nominal levels.
 
 /// Sample, p-value, Hodges–Lehmann estimate, 95 % interval.
 pub(super) type SignedRankCase = (&'static [f64], f64, f64, f64, f64);

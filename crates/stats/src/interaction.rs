@@ -1,22 +1,22 @@
-//! Does the difference between two arms depend on something: on the load, on
-//! how long the experiment has run, on what ran before?
+//! Tests whether the difference between two arms depends on a covariate: on the load, on how long
+//! the experiment has run, on what ran before.
 //!
-//! The differences are aligned, less their Hodges–Lehmann estimate (Hodges and Lehmann 1962), and
-//! turned into signed ranks. If they depended on nothing, their signs would be random whatever the
-//! covariate is; the statistic is their sum weighted by the covariate, less what the estimate has
-//! taken out ([`agreement`]), divided by its standard deviation under random signs. This is valid
-//! for noise of any shape and for blocks of unequal noise.
+//! The differences, less their Hodges–Lehmann estimate (Hodges and Lehmann 1962), are turned into
+//! signed ranks. If they do not depend on the covariate, their signs are random whatever it is. The
+//! statistic is the sum of the ranks weighted by the covariate, corrected for the estimate that was
+//! subtracted ([`agreement`]), over its standard deviation under random signs. This is valid for
+//! noise of any shape and for blocks of unequal noise.
 
 use super::agreement;
 use super::paired::hodges_lehmann;
 
-/// Covariates that vary less than this say nothing.
+/// Covariates that vary less than this are not tested.
 const MIN_VARIATION: f64 = 1e-12;
 
 /// Standard normal under "the differences do not depend on `covariate`"; positive if they grow with
 /// it. `None` if the covariate does not vary among the differences, or nothing differs.
 #[must_use]
-pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
+pub fn z_of_dependence(differences: &[f64], covariate: &[f64]) -> Option<f64> {
     let (least, most) = differences
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| {
@@ -54,9 +54,10 @@ fn signed_ranks(differences: &[f64], shift: f64) -> Vec<f64> {
     ranks
 }
 
-/// Ranks of values, 0 to 1, equal ones alike: a covariate that no wild value dominates.
+/// Ranks of values from 0 to 1, the same for equal values: a covariate that no extreme value
+/// dominates.
 #[must_use]
-pub fn rank(values: &[f64]) -> Vec<f64> {
+pub fn relative_ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count();
     let equal = |value: f64| values.iter().filter(|other| **other <= value).count();
     let most = values.len().saturating_sub(1).max(1) as f64;
@@ -79,22 +80,22 @@ mod tests {
         let covariate: Vec<f64> = (0..60).map(f64::from).collect();
         let constant: Vec<f64> = (0..60).map(|i| 3.0 + noise(i)).collect();
         let growing: Vec<f64> = (0..60).map(|i| 0.04 * f64::from(i) + noise(i)).collect();
-        assert!(z(&constant, &covariate).unwrap().abs() < 2.0);
-        assert!(z(&growing, &covariate).unwrap() > 4.0);
+        assert!(z_of_dependence(&constant, &covariate).unwrap().abs() < 2.0);
+        assert!(z_of_dependence(&growing, &covariate).unwrap() > 4.0);
     }
 
     #[test]
-    fn a_covariate_that_never_varies_says_nothing() {
+    fn a_covariate_that_never_varies_is_not_tested() {
         let differences: Vec<f64> = (0..20).map(noise).collect();
-        assert_eq!(z(&differences, &[1.0; 20]), None);
-        assert_eq!(z(&[0.0; 20], &[1.0; 20]), None);
-        assert_eq!(z(&[], &[]), None);
+        assert_eq!(z_of_dependence(&differences, &[1.0; 20]), None);
+        assert_eq!(z_of_dependence(&[0.0; 20], &[1.0; 20]), None);
+        assert_eq!(z_of_dependence(&[], &[]), None);
     }
 
     #[test]
-    fn equal_values_have_equal_places() {
+    fn equal_values_have_equal_ranks() {
         assert_eq!(
-            rank(&[5.0, 1.0, 5.0, 9.0, 1.0]),
+            relative_ranks(&[5.0, 1.0, 5.0, 9.0, 1.0]),
             [0.625, 0.125, 0.625, 1.0, 0.125]
         );
     }

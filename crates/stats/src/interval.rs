@@ -1,6 +1,6 @@
 //! Intervals of estimates.
 
-/// An interval; the ends are infinite if there are too few pairs for a bound.
+/// An interval. Its ends are infinite if there are too few pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
@@ -10,13 +10,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Nothing is known.
+    /// The interval of an estimate that is not known at all.
     pub const UNBOUNDED: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
     };
 
-    /// Half of its width.
+    /// Half of the width.
     #[must_use]
     pub fn half_width(self) -> f64 {
         0.5 * (self.high - self.low)
@@ -28,7 +28,7 @@ impl Interval {
         self.low > -delta && self.high < delta
     }
 
-    /// Does it contain this shift, ends included?
+    /// Does it contain this value, ends included?
     #[must_use]
     pub fn holds(self, shift: f64) -> bool {
         self.low <= shift && shift <= self.high

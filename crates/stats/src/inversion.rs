@@ -1,51 +1,50 @@
-//! From signed scores to a test, an estimate and an interval.
+//! Derives a test, an estimate and an interval from signed scores.
 //!
-//! A [`Family`] gives, for every shift θ of an arm against the baseline, one signed score per
-//! block: positive if the block speaks for more than θ. If θ is the truth, random signs give the
-//! distribution of their sum ([`signflip`]). The estimate is where the sum changes sign; the
-//! interval is every θ that the test does not reject. So all three agree.
+//! A [`Family`] gives, for every shift θ of an arm against the baseline, one signed score per block:
+//! positive if the block suggests more than θ. If θ is the truth, random signs give the distribution
+//! of their sum ([`signflip`]). The estimate is the shift at which the sum changes sign; the interval
+//! is all shifts that the test does not reject. So all three agree.
 //!
-//! *They must still agree at ties.* If a figure moves in steps, many differences are equal. At that
-//! very θ they take no part in the test, while next to it they all point one way. The test is
-//! therefore closed: θ is rejected only if it is rejected on either side as well. Ends of intervals
-//! that are 0 but for rounding are set to 0.
+//! They must also agree at ties. If a figure has steps, many differences are equal. At exactly that
+//! θ they take no part in the test, while right next to it they all have the same sign. So there is
+//! a closed test, which rejects θ only if it also rejects the shifts right beside it. Ends of
+//! intervals that differ from 0 only by rounding are set to 0.
 //!
-//! The set of shifts that are not rejected need not be connected if scores fall again far out. The
-//! interval reaches to the farthest one found.
+//! If scores fall again far out, the set of shifts that are not rejected may have gaps. The interval
+//! then reaches to the farthest such shift found.
 
 use super::interval::Interval;
 use super::signflip;
 
-/// Resolution of interval ends and estimates, in units of `ln(ratio)`.
+/// Resolution of interval ends and estimates, `ln(ratio)`.
 const TOLERANCE: f64 = 1e-9;
-/// The same if the statistic is a step function with thousands of steps.
+/// The same with many blocks: the statistic is then a function with thousands of steps.
 const COARSE_TOLERANCE: f64 = 1e-7;
-/// From this many blocks on.
-const MANY: usize = 200;
-/// Ends within this many tolerances of 0 are 0.
+/// This many blocks are many.
+const MANY_BLOCKS: usize = 200;
+/// Ends within this many tolerances of 0 are set to 0.
 const SNAP: f64 = 4.0;
-/// Beyond a rejected shift, these multiples of its distance are tried as well.
+/// Beyond a rejected shift, these multiples of its distance from the estimate are tried as well.
 const FARTHER: [f64; 4] = [1.25, 1.6, 2.2, 3.2];
-/// Steps by which a bracket grows.
+/// Factor between the steps of a search outwards.
 const GROWTH: f64 = 1.6;
-/// After this many steps the search for a bracket is given up.
+/// The search for a bracket gives up after this many steps.
 const MAX_STEPS: usize = 80;
 
-/// Signed scores as a function of the shift.
+/// Signed scores of blocks, as a function of the shift.
 pub trait Family {
     /// Number of blocks.
     fn blocks(&self) -> usize;
 
-    /// One signed score per block at shift `theta` (`ln(ratio)`), in the order
-    /// of the blocks.
+    /// One signed score per block at shift `theta` (`ln(ratio)`), in the order of the blocks.
     fn scores(&self, theta: f64) -> Vec<f64>;
 
-    /// Shifts between which the estimate lies: below the first no score is
-    /// negative, above the second none is positive. `None` without blocks.
+    /// Two shifts between which the estimate lies: below the first no score is negative, above the
+    /// second none is positive. `None` without blocks.
     fn range(&self) -> Option<(f64, f64)>;
 
-    /// A first guess of the estimate if the sum may change its sign more than once; `None` if it
-    /// falls all the way.
+    /// A first guess of the estimate, if the sum may change its sign more than once; `None` if the
+    /// sum never grows with the shift.
     fn guess(&self) -> Option<f64> {
         None
     }
@@ -62,7 +61,7 @@ pub fn p_value(family: &dyn Family, theta: f64) -> f64 {
     family.p_value(theta)
 }
 
-/// The same, closed: the largest of `theta` and of both sides of it.
+/// The p-value of the closed test: the largest at `theta` and right beside it, on both sides.
 #[must_use]
 pub fn closed_p_value(family: &dyn Family, theta: f64) -> f64 {
     let beside = tolerance(family);
@@ -85,7 +84,7 @@ pub fn estimate(family: &dyn Family) -> f64 {
         (scores.iter().sum(), 1e-9 * size)
     };
     let (low, high) = match family.guess() {
-        Some(guess) => bracket(&sums, guess, low - beside, high + beside),
+        Some(guess) => find_bracket(&sums, guess, low - beside, high + beside),
         None => (low - beside, high + beside),
     };
     let is_above = |theta: f64| {
@@ -101,8 +100,7 @@ pub fn estimate(family: &dyn Family) -> f64 {
     snap_to_zero(0.5 * (last_above + first_below), beside)
 }
 
-/// All shifts that a two-sided test at `level` does not reject, around an
-/// estimate.
+/// All shifts around an estimate that a two-sided test at `level` does not reject.
 #[must_use]
 pub fn interval_around(family: &dyn Family, estimate: f64, level: f64) -> Interval {
     let Some((low, high)) = family.range() else {
@@ -116,7 +114,7 @@ pub fn interval_around(family: &dyn Family, estimate: f64, level: f64) -> Interv
     let beside = tolerance(family);
     let end = |outmost: f64| {
         let (rejected, accepted) = match family.guess() {
-            Some(_) => last_accepted(&is_rejected, estimate, outmost),
+            Some(_) => find_last_accepted(&is_rejected, estimate, outmost),
             None => (outmost, estimate),
         };
         snap_to_zero(bisect(rejected, accepted, beside, is_rejected), beside)
@@ -127,9 +125,13 @@ pub fn interval_around(family: &dyn Family, estimate: f64, level: f64) -> Interv
     }
 }
 
-/// A rejected shift on the way from the estimate to `outmost`, beyond which no
-/// accepted one was found, and the last accepted one before it.
-fn last_accepted(is_rejected: &impl Fn(f64) -> bool, estimate: f64, outmost: f64) -> (f64, f64) {
+/// Searches from the estimate to `outmost`. Returns a rejected shift beyond which no accepted one was
+/// found, and the last accepted one before it.
+fn find_last_accepted(
+    is_rejected: &impl Fn(f64) -> bool,
+    estimate: f64,
+    outmost: f64,
+) -> (f64, f64) {
     let whole = outmost - estimate;
     let mut accepted = 0.0;
     let mut rejected = 1.0;
@@ -153,8 +155,13 @@ fn last_accepted(is_rejected: &impl Fn(f64) -> bool, estimate: f64, outmost: f64
     (estimate + rejected * whole, estimate + accepted * whole)
 }
 
-/// Two shifts around the guess between which the sum changes sign.
-fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, least: f64, most: f64) -> (f64, f64) {
+/// Finds two shifts around the guess between which the sum changes sign.
+fn find_bracket(
+    sums: &impl Fn(f64) -> (f64, f64),
+    guess: f64,
+    least: f64,
+    most: f64,
+) -> (f64, f64) {
     let mut step = 1e-3 * (most - least);
     let is_above = |theta: f64| sums(theta).0 > 0.0;
     let from = guess.clamp(least, most);
@@ -177,7 +184,7 @@ fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, least: f64, most: f64)
 }
 
 fn tolerance(family: &dyn Family) -> f64 {
-    if family.blocks() < MANY {
+    if family.blocks() < MANY_BLOCKS {
         TOLERANCE
     } else {
         COARSE_TOLERANCE
@@ -192,8 +199,7 @@ fn snap_to_zero(value: f64, tolerance: f64) -> f64 {
     }
 }
 
-/// The point between `from`, at which `holds` is true, and `to`, at which it is false, where it
-/// changes.
+/// Finds where `holds` changes between `from`, at which it is true, and `to`, at which it is false.
 fn bisect(mut from: f64, mut to: f64, tolerance: f64, holds: impl Fn(f64) -> bool) -> f64 {
     while (to - from).abs() > tolerance {
         let middle = 0.5 * (from + to);

@@ -1,18 +1,17 @@
 //! The statistic of an arm's runs that is judged: the typical run, the mean, or a percentile.
 //!
-//! All three ask the same question of the random order: if the arm's cost were
-//! `e^θ` times the baseline's, would exchanging the labels within blocks change
-//! anything? They differ in what they would notice.
+//! All three test the same hypothesis: the arm's cost is `e^θ` times the baseline's. Then, after
+//! correcting for θ, exchanging the labels within blocks changes nothing but the signs of scores.
+//! The scores differ:
 //!
 //! * *Typical*: [`Paired`] differences of logarithms.
-//! * *Mean*: differences of the costs themselves, the arm's divided by
-//!   `e^(θ/2)`, the baseline's multiplied by it (Fisher's randomisation test of
-//!   1935; as a test of means it also holds for arms of unequal shape, as the
-//!   paired t test does, from a few dozen blocks on).
-//! * *Percentile*: of both arms' costs at θ, which are above their common percentile? A block
-//!   counts if one run is and the other is not (`McNemar` 1947). This holds for arms of unequal
-//!   shape, and says nothing until six such blocks are possible: 30 blocks for the 90th percentile,
-//!   300 for the 99th.
+//! * *Mean*: differences of the costs themselves, the arm's divided by `e^(θ/2)`, the baseline's
+//!   multiplied by it (Fisher's randomisation test of 1935). From a few dozen blocks on it is also
+//!   valid as a test of means for arms of unequal shape, as the paired t test is.
+//! * *Percentile*: whether a cost is above the common percentile of both arms' costs at θ. A block
+//!   counts if one run is above it and the other is not (`McNemar` 1947). This is valid for arms of
+//!   unequal shape, but decides nothing before six such blocks are possible: 30 blocks for the 90th
+//!   percentile, 300 for the 99th.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +20,7 @@ use super::Responses;
 use super::inversion::Family;
 use super::paired::Paired;
 
-/// What of the runs is judged.
+/// The statistic of the runs that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Judge {
     /// The typical run.
@@ -67,7 +66,7 @@ impl FromStr for Judge {
 }
 
 impl Judge {
-    /// Its words after a size: "5 % in the typical run".
+    /// The words for it after a size, as in "5 % in the typical run".
     #[must_use]
     pub fn phrase(self) -> String {
         match self {
@@ -77,7 +76,7 @@ impl Judge {
         }
     }
 
-    /// The scores by which it compares two columns, every block alike.
+    /// The scores by which it compares two columns, with equal weights for all blocks.
     #[must_use]
     pub fn family(self, data: &Responses, arm: usize, baseline: usize) -> Box<dyn Family> {
         match self {
@@ -92,15 +91,15 @@ impl Judge {
     }
 }
 
-/// Costs of two arms, block by block, whose means are compared.
+/// Costs of two arms whose means are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Means {
-    /// Cost of arm and baseline relative to their common scale.
+    /// Costs of arm and baseline in each block, relative to the largest cost of all.
     costs: Vec<(f64, f64)>,
 }
 
 impl Means {
-    /// Of two columns of `ln(cost)`.
+    /// From two columns of `ln(cost)`.
     #[must_use]
     pub fn new(data: &Responses, arm: usize, baseline: usize) -> Self {
         let rows: Vec<&[f64]> = data.rows().collect();
@@ -131,21 +130,21 @@ impl Family for Means {
 
     fn range(&self) -> Option<(f64, f64)> {
         let differences = self.costs.iter().map(|(a, b)| a.ln() - b.ln());
-        bounds(differences)
+        find_range(differences)
     }
 }
 
 /// Costs of two arms whose percentiles are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exceedances {
-    /// `ln(cost)` of arm and baseline.
+    /// `ln(cost)` of arm and baseline in each block.
     responses: Vec<(f64, f64)>,
     /// Number of runs of both arms that lie above the common percentile.
     above: usize,
 }
 
 impl Exceedances {
-    /// Of two columns of `ln(cost)`.
+    /// From two columns of `ln(cost)`.
     #[must_use]
     pub fn new(data: &Responses, arm: usize, baseline: usize, percentile: u8) -> Self {
         let responses: Vec<(f64, f64)> = data.rows().map(|r| (r[arm], r[baseline])).collect();
@@ -178,14 +177,15 @@ impl Family for Exceedances {
     }
 
     fn range(&self) -> Option<(f64, f64)> {
-        let extremes = |pick: fn(&(f64, f64)) -> f64| bounds(self.responses.iter().map(pick));
+        let extremes = |pick: fn(&(f64, f64)) -> f64| find_range(self.responses.iter().map(pick));
         let (arm, baseline) = (extremes(|r| r.0)?, extremes(|r| r.1)?);
         Some((arm.0 - baseline.1, arm.1 - baseline.0))
     }
 }
 
-fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |bounds, value| match bounds {
+/// The smallest and the largest value.
+fn find_range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, value| match range {
         None => Some((value, value)),
         Some((low, high)) => Some((value.min(low), value.max(high))),
     })

@@ -1,23 +1,21 @@
-//! From samples to verdicts: the statistics of comparing arms on a machine
-//! that is never quiet.
+//! The statistics of comparing arms on a machine that is never quiet: from runs to verdicts.
 //!
-//! The unit is one run of a fresh process, its response `y = ln(cost)`. Runs
-//! come in *blocks*: every arm once, in random order. All inference is on
-//! differences within a block, so that drift, neighbours and turbo, which move
-//! whole blocks, cancel out; and it rests on the one thing that the experiment
-//! controls, the random order:
+//! The unit is one run of a fresh process, with the response `y = ln(cost)`. Runs come in *blocks*:
+//! every arm once, in random order. All inference uses differences within a block, so that whatever
+//! moves whole blocks cancels out (drift, neighbours, turbo). It relies only on the random order,
+//! which the experiment controls:
 //!
 //! * [`judge`]: typical run, mean or percentile; [`paired`]: the typical run;
 //! * [`inversion`]: test, estimate and interval from signed scores;
-//! * [`signflip`]: the null distribution that the random order gives;
-//! * [`weights`]: blocks run under load count less; [`agreement`]: while that
-//!   changes no answer;
+//! * [`signflip`]: the null distribution that follows from the random order;
+//! * [`weights`]: blocks run under load count less; [`agreement`]: as long as that
+//!   does not change the answer;
 //! * [`resolution`]: figures that come in steps;
-//! * [`interaction`], [`caveats`]: what a difference depends on, and what that
-//!   says against a verdict;
+//! * [`interaction`], [`caveats`]: what a difference depends on, and whether that
+//!   contradicts a verdict;
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
-//! * [`anytime`]: pairs without a planned number of them;
+//! * [`anytime`]: pairs without a planned number;
 //! * [`fixed_width`], [`chain`]: ratios that do not depend on when an experiment stopped, and
 //!   their sums;
 //! * [`limit`]: slower by more than a limit, or not;
@@ -40,10 +38,10 @@
 //!
 //! // ln(after / before) of twelve pairs, each run side by side.
 //! let pairs = [0.04, 0.03, 0.05, 0.04, 0.04, 0.03, 0.05, 0.04, 0.03, 0.05, 0.04, 0.04];
-//! // Looked at as often as one likes: an error of 5 % over all looks together.
+//! // The error is 5 % over all looks together, however many there are.
 //! let sequence = Sequence::new(0.05, 0.01, 20);
-//! assert_eq!(sequence.decision(&pairs, 0.01), Decision::Slower);
-//! assert_eq!(sequence.decision(&pairs[..3], 0.01), Decision::Undecided);
+//! assert_eq!(sequence.decide(&pairs, 0.01), Decision::Slower);
+//! assert_eq!(sequence.decide(&pairs[..3], 0.01), Decision::Undecided);
 //! ```
 
 pub mod agreement;
@@ -104,8 +102,8 @@ impl Responses {
         }
     }
 
-    /// Adds a whole block. A block is kept whole or dropped whole: one of another length, or with a
-    /// NaN response, is left out and `false` returned.
+    /// Adds a block and returns `true`. A block of another length, or with a response that is not
+    /// finite, is left out as a whole, and `false` is returned.
     pub fn push(&mut self, block: &[f64]) -> bool {
         let is_whole = block.len() == self.arms && block.iter().all(|y| y.is_finite());
         if is_whole {
@@ -129,7 +127,7 @@ impl Responses {
         self.arms
     }
 
-    /// The responses of one block.
+    /// The responses of each block.
     pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.values.chunks_exact(self.arms.max(1))
     }

@@ -1,46 +1,46 @@
-//! Is an arm slower by more than a limit?
+//! Judges whether an arm is slower by more than a limit.
 //!
-//! "Slower" only excludes 0, and if the truth lies exactly at a limit, every second estimate is
-//! beyond it. So the limit itself is the tested value: the interval, valid at every look, lies
-//! above it, or not above it, or the question is open and more runs are worth their time.
+//! "Slower" alone only excludes a difference of 0, and if the truth lies exactly at a limit, every
+//! second estimate exceeds it. So the interval, which is valid at every look, is compared with the
+//! limit itself: it lies above the limit, or not, or includes it, and then more runs may help.
 
 use super::decision::Decision;
 use super::look::Contrast;
 
 /// How an arm compares with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitStanding {
-    /// Surely slower by more.
+pub enum LimitVerdict {
+    /// Certainly slower by more than the limit.
     Slower,
-    /// Surely not slower by more.
+    /// Certainly not slower by more than the limit.
     Passed,
-    /// Neither is sure.
+    /// Neither is certain.
     Undecided,
 }
 
 /// Compares a contrast with `limit`, `ln(ratio)`, caveats considered.
 #[must_use]
-pub fn standing(contrast: &Contrast, limit: f64) -> LimitStanding {
+pub fn judge(contrast: &Contrast, limit: f64) -> LimitVerdict {
     if is_slower(contrast, limit) {
-        LimitStanding::Slower
+        LimitVerdict::Slower
     } else if is_passed(contrast, limit) {
-        LimitStanding::Passed
+        LimitVerdict::Passed
     } else {
-        LimitStanding::Undecided
+        LimitVerdict::Undecided
     }
 }
 
-/// Is it surely slower by more?
+/// Is an arm certainly slower by more than the limit?
 #[must_use]
 pub fn is_slower(contrast: &Contrast, limit: f64) -> bool {
     contrast.decision == Decision::Slower && contrast.interval.low > limit
 }
 
-/// Is it certainly not slower by more? This question has one side: only caveats that speak for a
-/// slow-down of that size withhold the answer.
+/// Is an arm certainly not slower by more than the limit? Only caveats that suggest a slow-down of
+/// that size withhold the answer.
 #[must_use]
 pub fn is_passed(contrast: &Contrast, limit: f64) -> bool {
-    contrast.interval.high <= limit && !contrast.caveats.of_slower(limit).withholds()
+    contrast.interval.high <= limit && !contrast.caveats.only_slower(limit).withholds()
 }
 
 /// How many times the present number of blocks is needed until the interval excludes `limit`;

@@ -1,11 +1,11 @@
-//! The state of a comparison after a look, and which arms may be left out from then on.
+//! The state of a comparison after a look, and which arms it no longer needs.
 
 use super::caveats::Caveats;
 use super::decision::Decision;
 use super::paired::Interval;
 use super::resolution::Resolution;
 
-/// One arm against the baseline at a look, in `ln(ratio)`.
+/// The comparison of one arm with the baseline at a look; sizes are `ln(ratio)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
     /// Column of the arm.
@@ -14,15 +14,15 @@ pub struct Contrast {
     pub estimate: f64,
     /// Interval that is valid at all looks together.
     pub interval: Interval,
-    /// Overall confidence of this interval (1 − α/m at Holm's step).
+    /// Confidence of this interval over all looks: 1 − α/m, where Holm divided α by m.
     pub confidence: f64,
-    /// p-value scaled to the family and the looks: at most α exactly when the interval excludes 0.
+    /// p-value adjusted for all arms and looks: at most α exactly when the interval excludes 0.
     pub p_adjusted: f64,
-    /// Nominal level that this look was judged at.
+    /// Nominal level at which this look was judged.
     pub nominal_level: f64,
-    /// What follows, caveats considered.
+    /// The decision, caveats considered.
     pub decision: Decision,
-    /// Caveats on it, and on what the interval alone would say.
+    /// Caveats on the decision by the interval alone.
     pub caveats: Caveats,
 }
 
@@ -35,22 +35,22 @@ pub struct Look {
     pub contrasts: Vec<Contrast>,
     /// Column with the lowest estimated cost, the baseline included.
     pub winner: usize,
-    /// The lower bound of each column's distance behind the winner, `ln(ratio)`; 0 for the winner
-    /// itself, negative if it may be ahead.
+    /// By how much each column is at least behind the winner, `ln(ratio)`: 0 for the winner itself,
+    /// negative if it may be ahead.
     pub behind: Vec<f64>,
-    /// Nothing is left to find out: every arm is decided, and no other beats the winner by δ.
+    /// Is every arm decided, and does no other beat the winner by δ? Then no more runs are needed.
     pub is_settled: bool,
     /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
 }
 
-/// An arm this many times the smallest effect behind the best cannot be the choice.
+/// An arm is clearly behind the best from this many times the smallest effect on.
 const CLEARLY: f64 = 3.0;
 
 impl Look {
-    /// Contrasts of the arms that more blocks cannot make the choice: behind the best by three
-    /// times `delta` at least, without caveats, and decided, unless the best is shown to be better
-    /// than the baseline.
+    /// Contrasts of arms that more blocks cannot make the best: they are at least three times `delta`
+    /// behind the best, without caveats, and either decided or no longer needed, as the best is
+    /// shown to be better than the baseline.
     pub fn clearly_behind(&self, delta: f64) -> impl Iterator<Item = &Contrast> {
         let winner = self.contrasts.iter().find(|c| c.arm == self.winner);
         let is_sure = winner.is_none_or(|winner| !winner.caveats.withholds());
@@ -62,8 +62,8 @@ impl Look {
         })
     }
 
-    /// The same look for only the columns `kept` (ascending, winner and baseline among them), with
-    /// arms that are the same within `delta`.
+    /// The look at only the columns `kept` (ascending, winner and baseline among them). `delta` is
+    /// the smallest effect of interest, `ln(ratio)`.
     #[must_use]
     pub fn with_columns(mut self, kept: &[usize], delta: f64) -> Self {
         let place = |column: usize| kept.iter().position(|&k| k == column);
@@ -77,14 +77,14 @@ impl Look {
         self.settle_within(delta)
     }
 
-    /// No other arm beats the winner by more than this, in `ln(ratio)`.
+    /// The most by which another arm may still beat the winner, `ln(ratio)`.
     #[must_use]
     pub fn winner_margin(&self) -> f64 {
         let ahead = self.behind.iter().map(|low| -low);
         ahead.fold(0.0, f64::max)
     }
 
-    /// The same, settled or not if a difference below `delta` counts as the same.
+    /// Sets whether the look is settled, if a difference below `delta` counts as the same.
     pub(super) fn settle_within(mut self, delta: f64) -> Self {
         let mut decisions = self.contrasts.iter().map(|c| c.decision);
         let is_decided = decisions.all(|decision| decision != Decision::Undecided);

@@ -1,48 +1,49 @@
-//! Which members of a population of similar machines are outliers, figure by figure.
+//! Finds which members of a population of similar machines are outliers, figure by figure.
 //!
-//! Centre and scale are those of the bulk: from the median and the median
-//! distance (of few members Rousseeuw and Croux's `Qn`, 1993), values within
-//! three scales are kept, their mean and standard deviation, corrected for the
-//! cut, are the next centre and scale, until nothing changes. Up to a third of
-//! the members may be anywhere without being able to hide.
+//! Centre and scale are those of the bulk. They start from the median and the median distance (with
+//! few members from Rousseeuw and Croux's `Qn`, 1993). Then values within three scales are kept, and
+//! their mean and standard deviation, corrected for the cut, become the next centre and scale, until
+//! nothing changes. Up to a third of the members may be outliers without hiding each other.
 //!
-//! The tails are the population's own, on either side: Student's t with the degrees of freedom that
-//! fit best, by truncated likelihood, a figure's values within four scales and those of the other
-//! figures within eight. Members far away in several figures do not take part: noise is wild here
-//! and there, a fault in one place. So a few wild values are not outliers, while outliers do not
-//! make the tails heavy. The uncertainty of the scale counts as heavier tails as well.
+//! The tails are fitted to the population itself, on each side: Student's t with the degrees of
+//! freedom that have the highest truncated likelihood, given the figure's values within four scales
+//! and those of the other figures within eight. Members far away in several figures do not take
+//! part: noise is extreme now and then in any member, a fault always in the same one. So a few
+//! extreme values are not outliers, while outliers do not make the tails heavy. The uncertainty of
+//! the scale makes the tails heavier as well.
 
 use super::describe::quantile;
 pub use super::tails::Noise;
-use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lent_to, members, sides};
+use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lend, select_members, split_sides};
 
-/// Fewest members of a population that is judged: with fewer, even a value twenty scales away could
-/// not be distinguished from chance.
+/// Smaller populations are not judged: even a value twenty scales away could not be distinguished
+/// from chance.
 pub const MIN_MEMBERS: usize = 6;
 
 /// Values within this many scales are the bulk.
 const CUT: f64 = 3.0;
-/// Standard deviation of a standard normal cut there, of `1 − 2cφ(c)/(2Φ(c) − 1)`.
+/// Standard deviation of a standard normal that is cut at [`CUT`]: the root of
+/// `1 − 2cφ(c)/(2Φ(c) − 1)`.
 const CUT_SD: f64 = 0.986_578;
-/// More members than this have no `Qn`, whose cost is quadratic here.
+/// `Qn` is not computed for more members, as its cost is quadratic here.
 const MAX_FOR_QN: usize = 64;
-/// A figure's values within this many scales are evidence of its tails.
+/// Values beyond this many scales are far away.
 const FAR: f64 = 4.0;
-/// A member that is far away in this many figures is not explained by tails.
-const SEVERAL: usize = 3;
-/// Values nearer than this get a probability of 1.
+/// A member that is far away in this many figures has no part in the tails.
+const SEVERAL_FIGURES: usize = 3;
+/// Values within this many scales get a probability of 1.
 const NEAR: f64 = 1.0;
 
 /// A figure of all members.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Column {
-    /// Values, best in logarithms; NaN if a member has none.
+    /// A value per member, preferably a logarithm; NaN if a member has none.
     pub values: Vec<f64>,
-    /// Standard error of each value; 0 if unknown. May be empty.
+    /// Standard error of each value, 0 if unknown; or empty.
     pub errors: Vec<f64>,
-    /// Scale below which differences are of no interest.
+    /// A smaller scale of the bulk is replaced by this: smaller differences are of no interest.
     pub least_scale: f64,
-    /// Do only values above the others count?
+    /// Are only values above the others outliers?
     pub is_one_sided: bool,
 }
 
@@ -53,48 +54,47 @@ pub struct Bulk {
     pub centre: f64,
     /// Its robust standard deviation.
     pub scale: f64,
-    /// Members it was found from.
+    /// Number of members that it was estimated from.
     pub members: usize,
 }
 
-/// A figure judged.
+/// The judgement of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedFigure {
     /// Position and width of its bulk.
     pub bulk: Bulk,
-    /// Degrees of freedom of its tails, by which it was judged.
+    /// Degrees of freedom of the heavier of its tails.
     pub freedom: f64,
-    /// Distance of each member in scales; NaN if it has no value.
+    /// Distance of each member from the centre, in scales; NaN if it has no value.
     pub z: Vec<f64>,
-    /// Chance of such a distance; NaN if it has no value.
+    /// Probability of such a distance by chance; NaN if it has no value.
     pub p: Vec<f64>,
 }
 
-/// A population judged.
+/// The judgement of a population.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Every figure; `None` for those that fewer than [`MIN_MEMBERS`] members have, or that do not
-    /// vary at all.
+    /// Every figure; `None` if fewer than [`MIN_MEMBERS`] members have it, or if it does not vary.
     pub figures: Vec<Option<JudgedFigure>>,
-    /// Members that are apart, or far away in several figures.
+    /// Is the member excluded from the tails, as one of those apart, or far away in several figures?
     pub is_loud: Vec<bool>,
 }
 
-/// Judges every figure of a population. Members `apart` do not count as part of
-/// the bulk, and are judged against it like all others.
+/// Judges every figure of a population. Members that are `apart` have no part in the bulk, but are
+/// judged against it like all others.
 #[must_use]
 pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
     let distances: Vec<Option<(Bulk, Vec<f64>)>> = columns
         .iter()
-        .map(|column| distances(column, apart))
+        .map(|column| measure_distances(column, apart))
         .collect();
-    let is_loud = loud(&distances, apart);
+    let is_loud = find_loud(&distances, apart);
     let sides: Vec<Option<[Side; 2]>> = distances
         .iter()
-        .map(|found| Some(sides(&found.as_ref()?.1, &is_loud)))
+        .map(|found| Some(split_sides(&found.as_ref()?.1, &is_loud)))
         .collect();
     let lent = [0, 1].map(|side| pool_tails(columns, &distances, &sides, side));
-    let all = [Side::all(&sides, 0), Side::all(&sides, 1)];
+    let all = [Side::merge(&sides, 0), Side::merge(&sides, 1)];
     let found = distances.into_iter().zip(columns).zip(sides);
     let figures = found
         .map(|((found, column), sides)| {
@@ -102,7 +102,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
             let long = sides[1].sign;
             let tails = [0, 1].map(|side| {
                 let own = varies(&bulk, column).then_some(&sides[side].counts);
-                let lent = lent_to(own, &lent[side], noise);
+                let lent = lend(own, &lent[side], noise);
                 SHAPE
                     .fit(&sides[side], &lent, noise)
                     .for_few_members(bulk.members)
@@ -115,7 +115,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
                 if z.is_nan() {
                     return f64::NAN;
                 }
-                // Most are near: their chance is large, and need not be known.
+                // Most members are near; their exact chance, which is large, is not needed.
                 if z.abs() < NEAR || (column.is_one_sided && *z < 0.0) {
                     return 1.0;
                 }
@@ -139,9 +139,9 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
     Judgement { figures, is_loud }
 }
 
-/// Members whose distances are no evidence of the tails of noise: those apart, and
-/// those far away in several figures, which noise is not.
-fn loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
+/// Finds members whose distances are not mere noise: those apart, and those far away in several
+/// figures.
+fn find_loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
     let members = distances.iter().flatten().map(|(_, z)| z.len()).max();
     let mut far = vec![0usize; members.unwrap_or(0)];
     for (_, z) in distances.iter().flatten() {
@@ -151,13 +151,14 @@ fn loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
     }
     let is_apart = |at: usize| apart.get(at).copied().unwrap_or(false);
     let all = far.iter().enumerate();
-    all.map(|(at, count)| is_apart(at) || *count >= SEVERAL)
+    all.map(|(at, count)| is_apart(at) || *count >= SEVERAL_FIGURES)
         .collect()
 }
 
-/// The bulk of values by the rule above; `None` with fewer than [`MIN_MEMBERS`]. NaN is left out.
+/// Finds the bulk of values, as the module describes. NaN is left out; `None` with fewer than
+/// [`MIN_MEMBERS`] values.
 #[must_use]
-pub fn bulk(values: &[f64]) -> Option<Bulk> {
+pub fn find_bulk(values: &[f64]) -> Option<Bulk> {
     let values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     if values.len() < MIN_MEMBERS {
         return None;
@@ -213,18 +214,19 @@ fn qn(values: &[f64]) -> f64 {
     2.2191 * correction * *quartile
 }
 
-fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
-    let within: Vec<f64> = members(&column.values, apart).collect();
-    let mut bulk = bulk(&within)?;
+/// The bulk of a figure, and each member's distance from its centre, in scales.
+fn measure_distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
+    let within: Vec<f64> = select_members(&column.values, apart).collect();
+    let mut bulk = find_bulk(&within)?;
     bulk.scale = bulk.scale.max(column.least_scale);
     if bulk.scale <= 0.0 {
         return None;
     }
-    // A usual error is part of the scale already.
+    // The scale already includes an error of the usual size.
     let usual = match column.errors.as_slice() {
         [] => 0.0,
         errors => {
-            let known: Vec<f64> = members(errors, apart).filter(|e| *e > 0.0).collect();
+            let known: Vec<f64> = select_members(errors, apart).filter(|e| *e > 0.0).collect();
             if known.is_empty() {
                 0.0
             } else {
@@ -240,8 +242,8 @@ fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
     Some((bulk, z.collect()))
 }
 
-/// The evidence of all figures on the tails of one side. Figures that hardly vary, or only in
-/// steps, give none.
+/// Adds up the distances of all figures to one side, as evidence on the tails. Figures that hardly
+/// vary, or only in steps, are left out.
 fn pool_tails(
     columns: &[&Column],
     distances: &[Option<(Bulk, Vec<f64>)>],

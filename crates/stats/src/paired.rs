@@ -1,5 +1,5 @@
-//! One arm against another in the typical run: signed ranks that discount what
-//! lies far out, and Hodges–Lehmann.
+//! Compares two arms by the typical run: signed ranks and the Hodges–Lehmann estimate, with less
+//! weight for extreme differences.
 //!
 //! With differences `d` and weights `w`, the plain statistic at shift θ is
 //! `T(θ) = Σ_{i≤j} w_i w_j sign((d_i + d_j)/2 − θ)`: the weighted count of
@@ -8,26 +8,27 @@
 //! Wilcoxon's signed-rank test and the Hodges–Lehmann estimate (Wilcoxon 1945;
 //! Hodges and Lehmann 1963; Tukey 1949).
 //!
-//! Ranks serve if tails are light. On a shared machine a tenth of the differences are six times the
-//! median size and more, and ranks still give them the largest weight. There the scores redescend:
-//! with `u` the distance over the median distance they rise to `u = 0.5`, stay until 1.5 and fall
-//! to 0 at 6 (Hampel et al. 1986). How heavy the tails are is read from the sizes of the distances
-//! alone, so that random signs remain the null distribution; between light and heavy tails the two
-//! scores are mixed.
+//! Ranks work well if tails are light. But on a shared machine a tenth of the differences are six
+//! times the median size and more, and ranks give those the largest weight. There the scores
+//! redescend: with `u` the distance over the median distance, they rise up to `u = 0.5`, are constant
+//! until 1.5 and fall to 0 at 6 (Hampel et al. 1986). How heavy the tails are is estimated from the
+//! sizes of the distances alone, so that random signs still give the null distribution. Between
+//! light and heavy tails the two scores are mixed.
 
 use super::describe::{quantile, quantile_of_sorted};
 pub use super::interval::Interval;
 use super::inversion::{self, Family};
 
-/// Upper quartile of the distances over their median: of normal noise 1.7; of
-/// noise recorded under load 2.5 to 3.
+/// Tails are light if the upper quartile of the distances over their median is at most this. It is
+/// 1.7 for normal noise, and 2.5 to 3 for noise recorded under load.
 const LIGHT_TAILS: f64 = 2.0;
+/// Tails are heavy if that ratio is at least this.
 const HEAVY_TAILS: f64 = 2.6;
 /// Distances at which redescending scores stop rising, begin to fall, and reach 0.
 const KNOTS: (f64, f64, f64) = (0.5, 1.5, 6.0);
-/// With up to this many values all Walsh averages are computed.
+/// All Walsh averages are computed only for up to this many values.
 const MAX_FOR_ALL_WALSH: usize = 200;
-/// Ranks over their number, on the scale of redescending scores.
+/// Factor that brings ranks over their number to the scale of redescending scores.
 const RANK_SCALE: f64 = 1.3;
 
 /// Differences of one contrast with the weights of their blocks.
@@ -40,15 +41,14 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Differences that all count alike, as plain signed ranks.
+    /// Plain signed ranks of differences with equal weights.
     #[must_use]
     pub fn without_weights(differences: Vec<f64>) -> Self {
         let weights = vec![1.0; differences.len()];
         Self::with_weights(differences, weights)
     }
 
-    /// Signed ranks with the weights of their blocks, which must be positive
-    /// and as many.
+    /// Signed ranks of differences with these weights, which must be positive and as many.
     #[must_use]
     pub fn with_weights(differences: Vec<f64>, weights: Vec<f64>) -> Self {
         debug_assert_eq!(differences.len(), weights.len());
@@ -62,8 +62,7 @@ impl Paired {
         }
     }
 
-    /// The same differences with scores that redescend as far as their tails
-    /// are heavy.
+    /// Makes the scores redescend, as far as the tails of the differences are heavy.
     #[must_use]
     pub fn redescending(mut self) -> Self {
         let differences: Vec<f64> = self.sorted.iter().map(|pair| pair.0).collect();
@@ -84,7 +83,7 @@ impl Paired {
         self.sorted.len()
     }
 
-    /// True without any pair.
+    /// Are there no pairs?
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.sorted.is_empty()
@@ -96,7 +95,7 @@ impl Paired {
         inversion::p_value(self, theta)
     }
 
-    /// The weighted Hodges–Lehmann estimate, or for redescending scores the M-estimate near it; NaN
+    /// The weighted Hodges–Lehmann estimate; with redescending scores the M-estimate near it. NaN
     /// without pairs.
     #[must_use]
     pub fn estimate(&self) -> f64 {
@@ -109,10 +108,9 @@ impl Paired {
         inversion::interval_around(self, self.estimate(), level)
     }
 
-    /// Distance, weight, weighted mid-rank, block and sign of every pair,
-    /// smallest distance from `theta` first. The differences are sorted, so the
-    /// distances are two sorted halves that only need to be merged.
-    fn rank(&self, theta: f64) -> Vec<Ranked> {
+    /// Ranks all pairs by their distance from `theta`, the nearest first. As the differences are
+    /// sorted, the distances are two sorted halves that only need to be merged.
+    fn rank_pairs(&self, theta: f64) -> Vec<Ranked> {
         let mut above = self.sorted.partition_point(|pair| pair.0 < theta);
         let mut below = above;
         let mut weight_below = 0.0;
@@ -171,11 +169,13 @@ pub fn hodges_lehmann(values: &[f64]) -> f64 {
     0.5 * (lower + upper)
 }
 
-/// A pair seen from a shift.
+/// A pair, relative to a shift.
 struct Ranked {
     distance: f64,
     weight: f64,
+    /// Weighted mid-rank of the distance.
     rank: f64,
+    /// 1 above the shift, −1 below, 0 at it.
     sign: f64,
     block: usize,
 }
@@ -187,7 +187,7 @@ impl Family for Paired {
 
     fn scores(&self, theta: f64) -> Vec<f64> {
         let mut scores = vec![0.0; self.len()];
-        let ranked = self.rank(theta);
+        let ranked = self.rank_pairs(theta);
         if self.share_of_ranks >= 1.0 {
             for pair in ranked {
                 scores[pair.block] = pair.weight * pair.rank * pair.sign;
@@ -199,7 +199,7 @@ impl Family for Paired {
         let total: f64 = self.sorted.iter().map(|pair| pair.1).sum();
         for pair in ranked {
             let rank = RANK_SCALE * pair.rank / total;
-            let redescending = redescending(pair.distance, median);
+            let redescending = redescending_score(pair.distance, median);
             let size = self.share_of_ranks * rank + (1.0 - self.share_of_ranks) * redescending;
             scores[pair.block] = pair.weight * size * pair.sign;
         }
@@ -216,15 +216,15 @@ impl Family for Paired {
     }
 }
 
-fn redescending(distance: f64, median: f64) -> f64 {
+fn redescending_score(distance: f64, median: f64) -> f64 {
     if median <= 0.0 {
         return 1.0;
     }
-    let (full, falling, nothing) = KNOTS;
+    let (full, falling, zero) = KNOTS;
     let u = distance / median;
     (u / full)
         .min(1.0)
-        .min((nothing - u) / (nothing - falling))
+        .min((zero - u) / (zero - falling))
         .max(0.0)
 }
 

@@ -1,10 +1,10 @@
-//! Is a benchmark slower in a new build, when it is one of many in a suite?
+//! Judges whether a benchmark, one of many in a suite, is slower in a new build.
 //!
-//! Two questions are asked of the same pairs, by the rule of a [`limit`]. *Slower by more than δ*
-//! (or faster) is claimed at α shared by the suite (Bonferroni), so that a suite without such a
-//! slow-down raises a false alarm with probability α at most. *Not slower by δ* is claimed at α
-//! itself: a gate passes only if every benchmark does, and such an intersection-union test needs no
-//! correction (Berger 1982). Both run over group-sequential looks of their own.
+//! The same pairs are judged at two levels, both times against the [`limit`] δ. *Slower by more than
+//! δ* (or faster) is claimed at α divided among the suite (Bonferroni): a suite without any such
+//! slow-down raises a false alarm with a probability of at most α. *Not slower by δ* is claimed at α
+//! itself: a gate passes only if every benchmark passes, and such an intersection-union test needs
+//! no correction (Berger 1982). Both have group-sequential looks of their own.
 
 use super::Responses;
 use super::beside;
@@ -16,21 +16,21 @@ use super::look::{Contrast, Look};
 use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
 
-/// Wall-clock time within this many times δ still matters when CPU time is more precise.
-const NEAR: f64 = 3.0;
+/// A benchmark passes by its CPU time only if the interval of wall-clock time lies within this many
+/// times ±δ.
+const MAX_WALL_DELTAS: f64 = 3.0;
 /// Wall-clock time that would need more seconds than this in total is given up once CPU time has
 /// passed.
-const LONG_S: f64 = 120.0;
-/// Fewer pairs than this say too little of how many are needed: their intervals are wide for the
-/// looks to come, and an estimate near δ would need any number.
+const MAX_WALL_S: f64 = 120.0;
+/// With fewer pairs nothing is given up: they do not show well how many are needed.
 const MIN_PAIRS_TO_GIVE_UP: usize = 60;
 
-/// The state of knowledge on a benchmark.
+/// What is known about a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Certainly slower by more than the smallest effect.
     Slower,
-    /// Surely faster.
+    /// Certainly faster.
     Faster,
     /// Certainly not slower by the smallest effect.
     Passed,
@@ -38,14 +38,14 @@ pub enum Standing {
     Undecided,
 }
 
-/// What the last look at a benchmark showed.
+/// The result of a look at a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegressionLook {
-    /// Pairs looked at.
+    /// Number of pairs.
     pub pairs: usize,
-    /// The head against the base at the level shared by the suite.
+    /// The head against the base, with α divided among the suite.
     pub shared: Contrast,
-    /// The same at the level of this benchmark alone; `None` if only a claim was tested.
+    /// The head against the base, with α for this benchmark alone; `None` if only a claim was tested.
     pub alone: Option<Contrast>,
     /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
@@ -53,8 +53,7 @@ pub struct RegressionLook {
     pub standing: Standing,
 }
 
-/// The running judgement of one benchmark: column 0 is the base, column 1 the
-/// head.
+/// Judges one benchmark over all looks; column 0 is the base, column 1 the head.
 #[derive(Debug, Clone)]
 pub struct Regression {
     delta: f64,
@@ -67,7 +66,7 @@ pub struct Regression {
 }
 
 impl Regression {
-    /// One of this many benchmarks; the question's α is that of the suite.
+    /// For one of this many benchmarks; the question's α is that of the suite.
     #[must_use]
     pub fn new(question: Question, benchmarks: usize) -> Self {
         let shared = Question {
@@ -91,8 +90,8 @@ impl Regression {
         self.least
     }
 
-    /// Looks at the pairs if a look is due, with `most` pairs possible in total; `None` if none is
-    /// due, or nothing can be claimed.
+    /// Looks at the pairs if a look is due, with `most` pairs possible in total. `None` if no look is
+    /// due, or if it was only for a claim and there is none.
     pub fn look_if_due(
         &mut self,
         data: &Responses,
@@ -108,8 +107,8 @@ impl Regression {
         }
     }
 
-    /// Looks at the pairs for the last time, whether due or not. `None` if these pairs have been
-    /// looked at already.
+    /// Looks at the pairs whether a look is due or not, as at the end. `None` if no pairs were added
+    /// since the last look.
     pub fn look(
         &mut self,
         data: &Responses,
@@ -126,17 +125,17 @@ impl Regression {
         Some(self.judge_look(&shared, alone.contrasts.into_iter().next()))
     }
 
-    /// Is it slower by its CPU time, while its figure decides nothing and may have
-    /// changed as much?
+    /// Is the benchmark slower by its CPU time, while its figure is undecided and may have changed
+    /// as much?
     #[must_use]
     pub fn is_slower_by_cpu(&self, figure: &RegressionLook, cpu: &RegressionLook) -> bool {
         figure.standing == Standing::Undecided
             && beside::exceeds(&figure.shared, &cpu.shared, self.delta)
     }
 
-    /// Does CPU time rule out a slow-down by δ, while the figure only shows that it is no
-    /// more than a few times that, and would take long to pass at `pair_s` seconds a pair even if
-    /// nothing has changed?
+    /// Does the benchmark pass by its CPU time? It must rule out a slow-down by δ, while the figure
+    /// rules out a change of a few times δ, but would take too long to rule out δ, at `pair_s`
+    /// seconds per pair, even if nothing has changed.
     #[must_use]
     pub fn is_passed_by_cpu(
         &self,
@@ -144,12 +143,12 @@ impl Regression {
         cpu: &RegressionLook,
         pair_s: f64,
     ) -> bool {
-        let near = NEAR * self.delta;
+        let bound = MAX_WALL_DELTAS * self.delta;
         let takes_long = |wall: &Contrast| {
             let factor = (wall.interval.half_width() / self.delta).powi(2);
-            factor * figure.pairs as f64 * pair_s > LONG_S
+            factor * figure.pairs as f64 * pair_s > MAX_WALL_S
         };
-        let is_near = |wall: &Contrast| wall.interval.low >= -near && wall.interval.high <= near;
+        let is_near = |wall: &Contrast| wall.interval.low >= -bound && wall.interval.high <= bound;
         !self.is_open_ended
             && figure.standing == Standing::Undecided
             && cpu.standing == Standing::Passed
@@ -163,9 +162,9 @@ impl Regression {
     fn judge_look(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
         let shared = look.contrasts[0].clone();
         if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high <= self.delta) {
-            contrast.caveats = contrast.caveats.of_slower(self.delta);
+            contrast.caveats = contrast.caveats.only_slower(self.delta);
         }
-        let standing = standing(&shared, alone.as_ref(), self.delta);
+        let standing = judge(&shared, alone.as_ref(), self.delta);
         RegressionLook {
             pairs: look.blocks,
             shared,
@@ -176,7 +175,7 @@ impl Regression {
     }
 }
 
-fn standing(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing {
+fn judge(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing {
     let is_passed = |contrast: &Contrast| limit::is_passed(contrast, delta);
     if limit::is_slower(shared, delta) {
         Standing::Slower
@@ -192,13 +191,13 @@ fn standing(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing
 impl RegressionLook {
     /// Were there enough pairs for an interval?
     #[must_use]
-    pub fn shows_an_interval(&self) -> bool {
+    pub fn has_interval(&self) -> bool {
         let contrast = self.alone.as_ref().unwrap_or(&self.shared);
         contrast.interval.half_width().is_finite()
     }
 
-    /// The factor by which the number of pairs must grow for a verdict, as far as this look shows;
-    /// infinite if more pairs would not help. It does not depend on which build is the base.
+    /// The estimated factor by which the number of pairs must grow for a verdict; infinite if more
+    /// pairs would not help. It is the same if base and head are exchanged.
     #[must_use]
     pub fn work_factor(&self, delta: f64) -> f64 {
         let contrast = self.alone.as_ref().unwrap_or(&self.shared);
@@ -206,7 +205,7 @@ impl RegressionLook {
             return f64::INFINITY;
         }
         let size = contrast.estimate.abs();
-        // To pass, an end of the interval must come below δ; to fail, above it.
+        // To pass, the interval must come to lie below δ; to fail, above it.
         let interval = match size < delta {
             true => contrast.interval,
             false => self.shared.interval,

@@ -1,22 +1,22 @@
-//! What a few members have in common that the others lack.
+//! Tests whether a few members have an attribute in common that the others lack.
 
 use statrs::function::gamma::ln_gamma;
 
-/// Members that have an attribute, among those looked at and the others.
+/// How many members of a group, and how many others, have an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
-    /// Members looked at.
+    /// Members of the group.
     pub inside: usize,
-    /// Of these, those that have it.
+    /// Those of them with the attribute.
     pub inside_with: usize,
     /// The other members.
     pub outside: usize,
-    /// Of these, those that have it.
+    /// Those of them with the attribute.
     pub outside_with: usize,
 }
 
-/// Chance that this many or more of the members looked at have the attribute if they were drawn
-/// blindly: the upper tail of the hypergeometric distribution (Fisher 1935, one-sided).
+/// Probability that at least this many members of the group have the attribute, if the group was
+/// drawn at random: the upper tail of the hypergeometric distribution (Fisher 1935, one-sided).
 #[must_use]
 pub fn upper_tail(split: Split) -> f64 {
     let all = split.inside + split.outside;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn as_counted_by_hand() {
+    fn tails_are_those_counted_by_hand() {
         // The lady tasting tea: 4 of 4 right, 1/70; 3 or 4, 17/70.
         check(4, 4, 4, 0, 1.0 / 70.0);
         check(4, 3, 4, 1, 17.0 / 70.0);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn far_tails_are_no_noise() {
+    fn far_tails_are_precise() {
         let found = upper_tail(Split {
             inside: 12,
             inside_with: 11,

@@ -27,7 +27,7 @@ mod grid;
 pub use belief::{
     Belief, Coefficient, Loss, Normal, interval, mean_of, probability_below, sd_of, shortfall,
 };
-pub use design::informative;
+pub use design::choose_informative;
 
 use std::sync::Arc;
 

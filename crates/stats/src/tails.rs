@@ -1,27 +1,27 @@
-//! Tails of noise, as populations judged by `outliers` have them:
-//! Student's t fitted to distances, and the power by which the tail of other
-//! figures goes on. It judges nothing.
+//! The tails of noise in the populations that `outliers` judges: Student's t fitted to the distances
+//! of a figure, and a power law for the farthest distances of the other figures.
 
 use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The other figures' values within this many scales count as evidence, too.
+/// Values of other figures within this many scales are evidence on the tails.
 const FARTHEST: f64 = 8.0;
-/// Number of bins up to the farthest, and up to four scales.
+/// Number of bins up to [`FARTHEST`].
 pub(super) const BINS: usize = 80;
+/// Number of bins up to four scales: a figure's own values there are evidence on its tails.
 const NEAR_BINS: usize = 40;
-/// The first bin that shows which side reaches further: beyond two scales.
+/// First of the bins, beyond two scales, that show which side reaches further.
 const OUTER_BIN: usize = 20;
-/// Values beyond this many scales may belong to the tail.
-const WILD: f64 = 1.5;
-/// What the other figures lend to the tails of one, in values.
-const LENT: f64 = 1000.0;
+/// Values beyond this many scales are kept one by one, as they may belong to the tail.
+const TAIL_START: f64 = 1.5;
+/// Most values that the other figures lend to a figure's tails.
+const MAX_LENT: f64 = 1000.0;
 /// Degrees of freedom that tails may have.
 const FREEDOMS: [f64; 12] = [
     2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 50.0, 1e6,
 ];
-/// Scales of the t distribution over those of the cut.
+/// Scales that the t distribution may have, over that of the bulk.
 const STRETCHES: [f64; 15] = [
     0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.88, 0.91, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1,
 ];
@@ -29,14 +29,14 @@ const STRETCHES: [f64; 15] = [
 /// The kind of noise in figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
-    /// Noise of measurements, wild at times in all figures alike: what is wild elsewhere is not an
-    /// outlier here.
+    /// Noise of single measurements, which is extreme at times in any figure: a value is no outlier
+    /// if other figures have values as extreme.
     Wild,
-    /// Means of many values, near a normal: far values are outliers.
+    /// Noise of means of many values, which is nearly normal: far values are outliers.
     Averaged,
 }
 
-/// Distances by bin.
+/// Number of distances in each bin.
 pub(super) type Counts = [f64; BINS];
 
 /// Distances of a figure to one side of its centre.
@@ -45,15 +45,15 @@ pub(super) struct Side {
     /// -1 below the centre, 1 above.
     pub(super) sign: f64,
     pub(super) counts: Counts,
-    /// Those beyond [`WILD`], ascending.
-    wild: Vec<f64>,
-    /// Values on both sides.
+    /// Distances beyond [`TAIL_START`], ascending.
+    tail: Vec<f64>,
+    /// Number of values on both sides.
     pub(super) values: usize,
 }
 
-/// The two sides of a figure: the one that reaches less far first. Noise of
-/// computers is skewed, times upwards and rates downwards.
-pub(super) fn sides(z: &[f64], left_out: &[bool]) -> [Side; 2] {
+/// Splits distances into the two sides of a figure, the one that reaches less far first. Noise of
+/// computers is skewed: times upwards, rates downwards.
+pub(super) fn split_sides(z: &[f64], left_out: &[bool]) -> [Side; 2] {
     let (below, above) = (Side::new(z, left_out, -1.0), Side::new(z, left_out, 1.0));
     let outer = |side: &Side| side.counts[OUTER_BIN..NEAR_BINS].iter().sum::<f64>();
     if outer(&above) >= outer(&below) {
@@ -67,16 +67,16 @@ impl Side {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a distance that is not negative has a bin, or is beyond all"
+        reason = "a distance is not negative here; if it is beyond all bins, the cast saturates"
     )]
     pub(super) fn new(z: &[f64], left_out: &[bool], sign: f64) -> Self {
         let mut side = Self {
             sign,
             counts: [0.0; BINS],
-            wild: Vec::new(),
+            tail: Vec::new(),
             values: 0,
         };
-        for z in members(z, left_out) {
+        for z in select_members(z, left_out) {
             side.values += 1;
             let far = z * sign;
             if far < 0.0 {
@@ -86,38 +86,40 @@ impl Side {
             if let Some(count) = side.counts.get_mut(bin) {
                 *count += 1.0;
             }
-            if far > WILD {
-                side.wild.push(far);
+            if far > TAIL_START {
+                side.tail.push(far);
             }
         }
-        side.wild.sort_unstable_by(f64::total_cmp);
+        side.tail.sort_unstable_by(f64::total_cmp);
         side
     }
 
-    /// One side of all figures.
-    pub(super) fn all(sides: &[Option<[Self; 2]>], side: usize) -> Self {
+    /// Merges the tails of one side of all figures.
+    pub(super) fn merge(sides: &[Option<[Self; 2]>], side: usize) -> Self {
         let mut all = Self::new(&[], &[], 1.0);
-        for of in sides.iter().flatten() {
-            all.values += of[side].values;
-            all.wild.extend(&of[side].wild);
+        for figure in sides.iter().flatten() {
+            all.values += figure[side].values;
+            all.tail.extend(&figure[side].tail);
         }
-        all.wild.sort_unstable_by(f64::total_cmp);
+        all.tail.sort_unstable_by(f64::total_cmp);
         all
     }
 }
 
-/// The tail of all figures but one: counted, and beyond what one value in 500
-/// reaches continued as a power (Hill 1975). A figure's own values are left
-/// out: they may be a fault that several members have.
+/// The tail of all figures but one. Its share is counted, or beyond what one value in 500 reaches,
+/// continued by a power law (Hill 1975). The figure's own values are left out, as several members
+/// may have the same fault.
 #[derive(Debug)]
 pub(super) struct Elsewhere {
-    /// The farthest, in falling order.
+    /// The farthest distances, in falling order.
     farthest: Vec<f64>,
+    /// Number of all values.
     values: f64,
-    /// How many of them the power was found from.
+    /// Number of distances that the power law was fitted to.
     order: usize,
+    /// The distance at which the power law starts, in scales.
     from: f64,
-    /// Sum of their logarithms relative to the start of the power law.
+    /// Sum of the logarithms of these distances relative to [`from`](Self::from).
     logs: f64,
 }
 
@@ -127,9 +129,9 @@ impl Elsewhere {
         let values = all.values - own.values;
         let order = (values / 500).clamp(20, 200);
         let most = (order + 1).max(values / 50);
-        let mut own = own.wild.iter().rev().peekable();
+        let mut own = own.tail.iter().rev().peekable();
         let mut farthest = Vec::with_capacity(most);
-        for far in all.wild.iter().rev() {
+        for far in all.tail.iter().rev() {
             if own.next_if(|own| *own >= far).is_none() {
                 farthest.push(*far);
             }
@@ -152,10 +154,10 @@ impl Elsewhere {
         })
     }
 
-    /// Chance of a distance beyond this; 0 if it is not unusual.
+    /// Probability of a distance beyond `z`; 0 if `z` is shorter than all that were kept.
     pub(super) fn beyond(&self, z: f64) -> f64 {
         if z > self.from {
-            // The value itself is one more of the tail.
+            // The value itself counts as one more of the tail.
             let order = self.order as f64 + 1.0;
             let exponent = order / (self.logs + (z / self.from).ln());
             return order / (self.values + 1.0) * (self.from / z).powf(exponent);
@@ -168,8 +170,9 @@ impl Elsewhere {
     }
 }
 
-/// What the others lend to a figure: a few of their values, as they are spread.
-pub(super) fn lent_to(own: Option<&Counts>, all: &Counts, noise: Noise) -> Counts {
+/// The evidence that other figures lend to a figure: the distribution of their values, with the
+/// weight of at most [`MAX_LENT`] values.
+pub(super) fn lend(own: Option<&Counts>, all: &Counts, noise: Noise) -> Counts {
     let mut lent = *all;
     if let Some(own) = own {
         lent.iter_mut().zip(own).for_each(|(sum, n)| *sum -= n);
@@ -179,13 +182,13 @@ pub(super) fn lent_to(own: Option<&Counts>, all: &Counts, noise: Noise) -> Count
     }
     let total: f64 = lent.iter().sum();
     if total > 0.0 {
-        let share = LENT.min(total) / total;
+        let share = MAX_LENT.min(total) / total;
         lent.iter_mut().for_each(|count| *count *= share);
     }
     lent
 }
 
-/// Tails as fitted.
+/// Tails as fitted to distances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fitted {
     freedom: f64,
@@ -201,8 +204,8 @@ pub(super) struct Tails {
 }
 
 impl Fitted {
-    /// The same, allowing for how well so few members show the scale: simulated normal samples of 8
-    /// to 128 members follow this to a few per cent.
+    /// Makes the tails heavier to allow for the uncertainty of a scale from so few members. In
+    /// simulated normal samples of 8 to 128 members this is right to a few per cent.
     pub(super) fn for_few_members(self, members: usize) -> Tails {
         let scale = (0.75 * members as f64 - 4.0).max(0.7);
         let freedom = 1.0 / (self.freedom.powi(-2) + scale.powi(-2)).sqrt();
@@ -215,24 +218,31 @@ impl Fitted {
 }
 
 impl Tails {
-    /// Chance of a distance beyond this, on one side.
+    /// Probability of a distance beyond `z`, on one side.
     pub(super) fn beyond(&self, z: f64) -> f64 {
         let student = self.student.as_ref();
         student.map_or(1.0, |student| student.sf(z / self.stretch))
     }
 }
 
-/// The same for every population.
+/// The shapes, computed once for all populations.
 pub(super) static SHAPE: LazyLock<Shape> = LazyLock::new(Shape::new);
 
-/// Logarithms of the chance of each bin for all tails, and of the chance of a
-/// value within both limits.
+/// All tails that can be fitted.
 pub(super) struct Shape {
-    tails: Vec<(Fitted, Counts, [f64; 2])>,
+    tails: Vec<CandidateTails>,
+}
+
+struct CandidateTails {
+    fitted: Fitted,
+    /// Logarithm of the probability of each bin.
+    logs: Counts,
+    /// Logarithms of the probability of a value within four scales, and within [`FARTHEST`].
+    within: [f64; 2],
 }
 
 impl Shape {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let mut tails = Vec::new();
         for freedom in FREEDOMS {
             let student = StudentsT::new(0.0, 1.0, freedom).ok();
@@ -246,14 +256,18 @@ impl Shape {
                     *log = (below(bin + 1) - below(bin)).max(f64::MIN_POSITIVE).ln();
                 }
                 let within = [below(NEAR_BINS).ln(), below(BINS).ln()];
-                tails.push((Fitted { freedom, stretch }, logs, within));
+                tails.push(CandidateTails {
+                    fitted: Fitted { freedom, stretch },
+                    logs,
+                    within,
+                });
             }
         }
         Self { tails }
     }
 
-    /// The tails of maximum likelihood, from own values within the near limit and lent ones within
-    /// the far limit; a normal's if there are none.
+    /// The tails of maximum likelihood, given a figure's own values within four scales and the lent
+    /// values; those of a normal distribution if there are none.
     pub(super) fn fit(&self, own: &Side, lent: &Counts, noise: Noise) -> Fitted {
         let lent_within = match noise {
             Noise::Wild => 1,
@@ -265,11 +279,11 @@ impl Shape {
             terms.map(|(n, log)| n * (log - within)).sum()
         };
         let mut best = None;
-        for (fitted, logs, within) in &self.tails {
-            let likelihood = log_likelihood(near, logs, within[0])
-                + log_likelihood(lent, logs, within[lent_within]);
+        for tails in &self.tails {
+            let likelihood = log_likelihood(near, &tails.logs, tails.within[0])
+                + log_likelihood(lent, &tails.logs, tails.within[lent_within]);
             if best.is_none_or(|(most, _)| likelihood > most) {
-                best = Some((likelihood, *fitted));
+                best = Some((likelihood, tails.fitted));
             }
         }
         let is_known = near.iter().chain(lent).any(|n| *n > 0.0);
@@ -282,7 +296,11 @@ impl Shape {
     }
 }
 
-pub(super) fn members<'a>(values: &'a [f64], apart: &'a [bool]) -> impl Iterator<Item = f64> + 'a {
+/// The finite values of the members that are not apart.
+pub(super) fn select_members<'a>(
+    values: &'a [f64],
+    apart: &'a [bool],
+) -> impl Iterator<Item = f64> + 'a {
     let is_within = |at: usize| !apart.get(at).copied().unwrap_or(false);
     let all = values.iter().enumerate();
     all.filter(move |(at, v)| v.is_finite() && is_within(*at))

@@ -39,7 +39,8 @@ const MIN_NOISE: f64 = 0.2;
 #[must_use]
 pub fn weigh_blocks(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let own = from_levels(levels);
-    let depends = interaction::z(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
+    let depends =
+        interaction::z_of_dependence(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
     match depends {
         true => {
             let beside = mean_neighbours(levels);

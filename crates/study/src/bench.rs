@@ -21,7 +21,7 @@ pub mod smt;
 
 use std::time::Duration;
 
-pub use cells::{BenchRequest, Cell, MachineFacts, Suite, Trial, trials};
+pub use cells::{BenchRequest, Cell, MachineFacts, Suite, Trial, plan_trials};
 
 use crate::compare::{self, ArmPlan, Tuning};
 use crate::host::host_record;
@@ -44,34 +44,34 @@ pub const METRIC: &str = "json:.seconds lower";
 pub struct BenchPlan {
     /// This executable.
     pub program: String,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// When it begins, RFC 3339.
+    /// When the bench begins, RFC 3339.
     pub started: String,
-    /// Seed from which those of the comparisons are derived.
+    /// Seed from which each comparison derives its own.
     pub seed: u64,
     /// The suite's name, if one was requested.
     pub suite: Option<String>,
-    /// Figures of the method; the budget is for all trials together.
+    /// Settings of the method; the budget is for all trials together.
     pub tuning: Tuning,
-    /// What is run, in this order.
+    /// The comparisons to run, in this order.
     pub trials: Vec<Trial>,
-    /// What is known of siblings.
+    /// What is known about SMT siblings.
     pub smt: SmtRecord,
     /// Caches of the machine.
     pub caches: DataCaches,
     /// What was left out, as full sentences.
     pub notes: Vec<String>,
-    /// Labels of the user's.
+    /// The user's labels.
     pub tags: Vec<String>,
 }
 
 /// Runs comparisons, names and stores them.
 pub trait Conductor {
-    /// Name and time of a new record.
+    /// Id and start time of a new record.
     fn new_id_and_start(&mut self) -> (String, String);
 
-    /// Carries a comparison out.
+    /// Runs a comparison.
     ///
     /// # Errors
     /// If it could not be planned or started.
@@ -81,7 +81,7 @@ pub trait Conductor {
         machine: &mut dyn CommandRunner,
     ) -> anyhow::Result<Comparison>;
 
-    /// Something the user should know at once.
+    /// Tells the user something at once, as a full sentence.
     fn note(&mut self, sentence: &str);
 
     /// Stores the record so far.
@@ -100,8 +100,8 @@ pub fn run(
 ) -> anyhow::Result<Bench> {
     let (topology, _) = machine.topology()?;
     let started = machine.now();
-    let mut record = opening(plan, machine, &topology);
-    let ready = match prepare_kernel(plan, machine, conductor, &mut record) {
+    let mut record = open_record(plan, machine, &topology);
+    let ready = match probe_kernels(plan, machine, conductor, &mut record) {
         Err(error) if is_interrupt(&error) => {
             record.stopped = Some(Stopped::Interrupted);
             return Ok(record);
@@ -111,17 +111,19 @@ pub fn run(
     record.planned = ready.len();
     for (index, (trial, facts)) in ready.iter().enumerate() {
         let spent = machine.now().saturating_sub(started);
-        let rest: f64 = ready[index..].iter().map(|(t, _)| t.block_s()).sum();
-        let left = plan.tuning.budget.map(|b| b.saturating_sub(spent));
-        let share = left.map(|left| left.mul_f64((trial.block_s() / rest).min(1.0)));
-        let requested = comparison_of(plan, trial, facts.as_ref(), index, share, conductor)?;
-        let comparison = conductor.compare(&requested, machine)?;
+        // Blocks are not equally long: what is left is shared out afresh before each trial.
+        let blocks_s: f64 = ready[index..].iter().map(|(t, _)| t.block_s()).sum();
+        let remaining = plan.tuning.budget.map(|b| b.saturating_sub(spent));
+        let budget = remaining.map(|time| time.mul_f64((trial.block_s() / blocks_s).min(1.0)));
+        let comparison_plan =
+            plan_comparison(plan, trial, facts.as_ref(), index, budget, conductor)?;
+        let comparison = conductor.compare(&comparison_plan, machine)?;
         let figures = figures::trial_figures(trial, plan, facts.as_ref(), &comparison);
         record.kernels.push(figures);
-        figures::take_findings(&mut record.findings, trial, &comparison);
+        figures::copy_findings(&mut record.findings, trial, &comparison);
         record.elapsed_s = machine.now().saturating_sub(started).as_secs_f64();
         record.ended = conductor.new_id_and_start().1;
-        conclusions::draw(&mut record);
+        conclusions::draw_conclusions(&mut record);
         if comparison.stopped == Some(Stopped::Interrupted) {
             record.stopped = Some(Stopped::Interrupted);
             break;
@@ -131,12 +133,12 @@ pub fn run(
         }
     }
     record.stopped = record.stopped.or_else(|| figures::stop_reason(&record));
-    conclusions::draw(&mut record);
+    conclusions::draw_conclusions(&mut record);
     conductor.keep(&record);
     Ok(record)
 }
 
-fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
+fn open_record(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
     Bench {
         header: Header {
             findings: plan
@@ -162,23 +164,24 @@ fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
     }
 }
 
-type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
+/// Trials whose kernel works, with what it reported about itself.
+type ReadyTrials<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
 
-/// Every trial's baseline runs once, shortly, to learn its working set; a kernel that refuses does
-/// so before anything is measured. A kernel from a suite is then left out; one that was named is an
-/// error.
-fn prepare_kernel<'a>(
+/// Runs each trial's baseline once with little work, to learn its working set and to find kernels
+/// that reject their arguments before anything is measured. Such a kernel is left out if it came
+/// from a suite; if the user named it, this is an error.
+fn probe_kernels<'a>(
     plan: &'a BenchPlan,
     machine: &mut dyn CommandRunner,
     conductor: &mut dyn Conductor,
     record: &mut Bench,
-) -> anyhow::Result<Ready<'a>> {
+) -> anyhow::Result<ReadyTrials<'a>> {
     let mut ready = Vec::new();
     for trial in &plan.trials {
         let cell = &trial.cells[0];
-        let call = call(plan, trial, cell, cell.threads as u64);
+        let call = kernel_call(plan, trial, cell, cell.threads as u64);
         let workload = Workload::new(call.command()?);
-        match command::look(&workload, &cell.place, machine) {
+        match command::run_once(&workload, &cell.place, machine) {
             Ok(facts) => ready.push((trial, facts)),
             Err(error) if plan.suite.is_none() || is_interrupt(&error) => {
                 return Err(error);
@@ -195,7 +198,7 @@ fn prepare_kernel<'a>(
     Ok(ready)
 }
 
-fn call(plan: &BenchPlan, trial: &Trial, cell: &Cell, work: u64) -> Call {
+fn kernel_call(plan: &BenchPlan, trial: &Trial, cell: &Cell, work: u64) -> Call {
     Call {
         program: plan.program.clone(),
         kernel: trial.kernel,
@@ -207,19 +210,18 @@ fn call(plan: &BenchPlan, trial: &Trial, cell: &Cell, work: u64) -> Call {
     }
 }
 
-/// The comparison that answers the trial with this index, in its share of the
-/// time.
-fn comparison_of(
+/// The comparison for the trial with this index, within `budget`.
+fn plan_comparison(
     plan: &BenchPlan,
     trial: &Trial,
     facts: Option<&KernelRecord>,
     index: usize,
-    share: Option<Duration>,
+    budget: Option<Duration>,
     conductor: &mut dyn Conductor,
 ) -> anyhow::Result<compare::ComparePlan> {
     let mut arms = Vec::new();
     for cell in &trial.cells {
-        let command = call(plan, trial, cell, trial.work).command()?;
+        let command = kernel_call(plan, trial, cell, trial.work).command()?;
         arms.push(ArmPlan {
             name: trial.name(cell),
             workload: Workload::new(command),
@@ -230,19 +232,19 @@ fn comparison_of(
             settings: Vec::new(),
         });
     }
-    let fit = figures::cache_fit(trial, plan, facts);
+    let fit = figures::describe_cache_fit(trial, plan, facts);
     let known =
-        facts.and_then(|f| cache_fit::finding(trial.kernel.name, f.working_set_bytes, &fit));
+        facts.and_then(|f| cache_fit::to_finding(trial.kernel.name, f.working_set_bytes, &fit));
     let (id, started) = conductor.new_id_and_start();
     Ok(compare::ComparePlan {
         arms,
         metric: METRIC.parse::<Metric>()?,
         tuning: Tuning {
-            budget: share,
+            budget,
             precision: Some(plan.tuning.precision.unwrap_or(PRECISION)),
             ..plan.tuning.clone()
         },
-        // Comparisons of one seed would all have the same order of runs.
+        // With one seed, all comparisons would have the same order of runs.
         seed: plan.seed.wrapping_add(index as u64),
         output: pinwise_machine::Output::Keep,
         is_survey: true,
@@ -255,6 +257,6 @@ fn comparison_of(
     })
 }
 
-/// Intervals need not be narrower than this: half of the difference up to which two cells are
-/// called the same, so that this can be reported as well.
+/// Half-width at which a comparison stops: half of the difference up to which two cells count as
+/// the same, so that equality can be concluded too.
 const PRECISION: f64 = 0.005;

@@ -1,4 +1,4 @@
-//! What took a CPU, in a record's words.
+//! Translates the cause of a gap, as `sched` finds it, into the words of records.
 
 use pinwise_record::GapCause;
 use pinwise_sched::jitter::Cause;
@@ -6,15 +6,15 @@ use pinwise_sched::jitter::Cause;
 /// A cause as records name it.
 pub(crate) struct NamedCause {
     pub(crate) kind: GapCause,
-    /// Empty if the kind says all.
+    /// Name of the interrupt or thread; empty if the kind says all.
     pub(crate) name: String,
-    /// The number of a device's interrupt.
+    /// Number of a device's interrupt.
     pub(crate) irq: Option<u32>,
 }
 
 impl NamedCause {
-    /// What is below the kernel counts as hardware here: callers that know of a hypervisor say so
-    /// instead.
+    /// Gaps that the kernel did not see count as hardware; callers that know that there is a
+    /// hypervisor replace that.
     pub(crate) fn new(cause: &Cause) -> Self {
         let (kind, name) = match cause {
             Cause::Interrupt { name, .. } => (GapCause::Interrupt, &**name),

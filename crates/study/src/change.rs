@@ -1,8 +1,8 @@
 //! Two records of the same kind: what changed from one to the other.
 //!
-//! The two were made apart in time, so nothing is paired, and whatever changed on the machine in
-//! between looks like a change of what was measured. So comparisons are compared by their ratios to
-//! a baseline that both share.
+//! The two were measured at different times: runs cannot be paired, and anything that changed on the
+//! machine in between looks like a change of the program. Comparisons are therefore compared by
+//! their arms' ratios to a baseline that both have.
 
 mod sessions;
 
@@ -15,17 +15,17 @@ use pinwise_record::{
 };
 use pinwise_stats::normal;
 
-/// Smallest effect of interest if no plan names one, as a share.
-const USUAL_EFFECT: f64 = 0.01;
+/// Smallest effect of interest, relative, of records whose plan names none.
+const DEFAULT_MIN_EFFECT: f64 = 0.01;
 /// Confidence of a headline figure's own interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// A record as it is stored or exported.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// Its line of the history.
+    /// Its entry in the history.
     pub entry: &'a Entry,
-    /// What lists say of it.
+    /// Its summary in lists.
     pub summary: &'a Summary,
     /// The record as JSON.
     pub record: &'a str,
@@ -92,8 +92,8 @@ pub enum ChangeError {
 ///
 /// # Errors
 /// [`ChangeError`] if they have nothing to compare, or cannot be read.
-pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
-    let (of_a, of_b) = (kind(a.entry), kind(b.entry));
+pub fn compare_records(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
+    let (of_a, of_b) = (kind_name(a.entry), kind_name(b.entry));
     if of_a != of_b {
         return Err(ChangeError::Kinds {
             a: a.entry.id.clone(),
@@ -104,12 +104,12 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     }
     let mut caveats = Vec::new();
     let figures = if a.entry.schema == Kind::Comparison.schema() {
-        sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
+        sessions::compare_arms(&parse_comparison(a)?, &parse_comparison(b)?, &mut caveats)?
     } else {
-        summaries(a, b, &mut caveats)
+        compare_summaries(a, b, &mut caveats)
     };
     if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
-        let names = |is_in: fn(&FigureChange) -> bool| {
+        let list_names = |is_in: fn(&FigureChange) -> bool| {
             let names = figures.iter().filter(|f| is_in(f));
             let names: Vec<&str> = names.map(|f| f.name.as_str()).collect();
             if names.is_empty() {
@@ -119,8 +119,8 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
             }
         };
         return Err(ChangeError::Names {
-            of_a: names(|f| f.a.is_some()),
-            of_b: names(|f| f.b.is_some()),
+            of_a: list_names(|f| f.a.is_some()),
+            of_b: list_names(|f| f.b.is_some()),
         });
     }
     for side in [a, b] {
@@ -134,19 +134,19 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     Ok(DiffRecord {
         a: describe_side(a),
         b: describe_side(b),
-        machine_changes: machine_changes(a, b),
+        machine_changes: find_machine_changes(a, b),
         sentence: overall_sentence(&figures),
         figures,
         caveats,
     })
 }
 
-fn kind(entry: &Entry) -> String {
+fn kind_name(entry: &Entry) -> String {
     let name = SchemaName::parse(&entry.schema).map_or(entry.schema.as_str(), |s| s.name);
     name.trim_start_matches("pinwise.").to_owned()
 }
 
-fn comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
+fn parse_comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
     read(side.record).map_err(|reason| ChangeError::Record {
         id: side.entry.id.clone(),
         reason,
@@ -172,21 +172,22 @@ fn describe_side(side: Side<'_>) -> ComparedRecord {
     }
 }
 
-/// What records say about the machine.
+/// The fields of any record that describe the machine. Kinds of records differ in where they have
+/// them.
 #[derive(Default, Deserialize)]
-struct Surroundings {
-    host: Option<Named>,
-    machine: Option<Named>,
+struct RecordMachine {
+    host: Option<MachineField>,
+    machine: Option<MachineField>,
     shape_hash: Option<String>,
     pinwise_version: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
-enum Named {
+enum MachineField {
     Machine(Box<Machine>),
     #[default]
-    Otherwise,
+    Other,
 }
 
 #[derive(Default, Deserialize)]
@@ -198,11 +199,12 @@ struct Machine {
     hypervisor: Option<String>,
 }
 
-fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
+fn find_machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
     let facts = |side: Side<'_>| {
-        let read: Surroundings = serde_json::from_str(side.record).unwrap_or_default();
+        let read: RecordMachine = serde_json::from_str(side.record).unwrap_or_default();
         let machine = match (read.host, read.machine) {
-            (Some(Named::Machine(machine)), _) | (_, Some(Named::Machine(machine))) => *machine,
+            (Some(MachineField::Machine(machine)), _)
+            | (_, Some(MachineField::Machine(machine))) => *machine,
             _ => Machine::default(),
         };
         [
@@ -241,14 +243,14 @@ fn empty_figure(name: &str, unit: &str) -> FigureChange {
     }
 }
 
-/// Headline figures of other records, by name.
-fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
+/// Compares the headline figures of records that are not comparisons, by name.
+fn compare_summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
     if a.summary.subject != b.summary.subject {
-        let of = |side: Side<'_>| side.summary.subject.clone().unwrap_or_default();
+        let subject = |side: Side<'_>| side.summary.subject.clone().unwrap_or_default();
         caveats.push(format!(
             "A and B are about different things: {} and {}.",
-            of(a),
-            of(b)
+            subject(a),
+            subject(b)
         ));
     }
     let has_intervals = a.entry.schema == Kind::Bench.schema();
@@ -256,32 +258,31 @@ fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureC
         true => "A and B ran at different times, and each figure has an interval of its own: a change is reported only where the two do not overlap. pinwise record diff of the bench's comparisons shows more.".to_owned(),
         false => "Figures of such records have no interval between records: a change may be chance.".to_owned(),
     });
-    let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
+    let find = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
     let mut names: Vec<&str> = Vec::new();
     for figure in a.summary.figures.iter().chain(&b.summary.figures) {
         if !names.contains(&figure.name.as_str()) {
             names.push(&figure.name);
         }
     }
-    let widening = has_intervals.then(|| all_at_once(names.len()));
-    let of_name = |name: &str| {
+    let widening = has_intervals.then(|| widening_for_all(names.len()));
+    let compare_by_name = |name: &str| {
         let (in_a, in_b) = (
-            named(&a.summary.figures, name),
-            named(&b.summary.figures, name),
+            find(&a.summary.figures, name),
+            find(&b.summary.figures, name),
         );
-        headline(name, in_a.as_ref(), in_b.as_ref(), widening)
+        compare_figure(name, in_a.as_ref(), in_b.as_ref(), widening)
     };
-    names.iter().map(|name| of_name(name)).collect()
+    names.iter().map(|name| compare_by_name(name)).collect()
 }
 
-/// Factor by which intervals that hold all at once are wider than one alone (Bonferroni, for normal
-/// estimates).
-fn all_at_once(figures: usize) -> f64 {
+/// Factor by which to widen intervals so that all hold at once (Bonferroni, for normal estimates).
+fn widening_for_all(figures: usize) -> f64 {
     let tail = 0.5 * (1.0 - CONFIDENCE);
     normal::upper_quantile(tail / figures.max(1) as f64) / normal::upper_quantile(tail)
 }
 
-fn headline(
+fn compare_figure(
     name: &str,
     a: Option<&Figure>,
     b: Option<&Figure>,
@@ -296,15 +297,15 @@ fn headline(
         (figure.b, figure.b_low, figure.b_high) = (Some(b.value), b.low, b.high);
     }
     let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
-    let over = |above: Option<f64>, below: Option<f64>| Some(positive(above)? / positive(below)?);
-    figure.ratio = over(figure.b, figure.a);
+    let divide = |above: Option<f64>, below: Option<f64>| Some(positive(above)? / positive(below)?);
+    figure.ratio = divide(figure.b, figure.a);
     if let (Some(ratio), Some(widening)) = (figure.ratio, widening) {
-        let wider = |end: f64| ratio * (end / ratio).powf(widening);
-        let low = over(figure.b_low, figure.a_high).map(wider);
-        let high = over(figure.b_high, figure.a_low).map(wider);
+        let widen = |end: f64| ratio * (end / ratio).powf(widening);
+        let low = divide(figure.b_low, figure.a_high).map(widen);
+        let high = divide(figure.b_high, figure.a_low).map(widen);
         (figure.low, figure.high) = low.zip(high).unzip();
     }
-    judge_figure(figure, USUAL_EFFECT)
+    judge_figure(figure, DEFAULT_MIN_EFFECT)
 }
 
 /// The figure with its verdict and sentence.
@@ -319,11 +320,11 @@ fn judge_figure(mut figure: FigureChange, delta: f64) -> FigureChange {
         (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
         _ => ChangeVerdict::CannotTell,
     };
-    figure.sentence = sentence(&figure, delta);
+    figure.sentence = describe_figure(&figure, delta);
     figure
 }
 
-fn sentence(figure: &FigureChange, delta: f64) -> String {
+fn describe_figure(figure: &FigureChange, delta: f64) -> String {
     let name = match &figure.over {
         Some(baseline) => format!("{} against {baseline}", figure.name),
         None => figure.name.clone(),

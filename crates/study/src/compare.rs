@@ -4,9 +4,8 @@
 //! [`ComparePlan`] says what is compared and how; [`run`] carries it out over a
 //! [`CommandRunner`](pinwise_machine::CommandRunner) and returns the record;
 //! [`trace_arms`] then traces a run of each arm. An
-//! [`Observer`] sees every run as it finishes, so that it can be stored and
-//! shown before the next one starts. Printing and storing are the observers'
-//! business; nothing here knows a terminal or a file.
+//! [`Observer`] sees every run as it finishes, so that it can be stored and shown before the next
+//! one starts; nothing here prints or writes files.
 
 mod advice;
 mod assemble;
@@ -32,43 +31,43 @@ mod timing;
 mod traced;
 
 pub(crate) use assemble::workload_record;
-pub(crate) use engine::interrupted;
+pub(crate) use engine::record_interrupted;
 pub use engine::run;
 pub(crate) use findings::all_runs;
-pub(crate) use load::{find_load, foreign_cpus};
-pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
+pub(crate) use load::{foreign_cpus, load_finding};
+pub(crate) use outcome::{Moment, Trial, name_output_of_run, read_figures};
 pub use outcome::{RunFailure, coverage_record};
-pub(crate) use plan::figure_of;
+pub(crate) use plan::figure_kind;
 pub use plan::{ArmPlan, CompanionMetric, ComparePlan, Tuning};
-pub(crate) use recommendation::withheld_here;
+pub(crate) use recommendation::withhold_after_runs;
 pub use traced::trace_arms;
 
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_stats::confirm::Look;
 
-/// Largest environment padding, bytes: one page, over which the stack's
-/// alignment repeats.
+/// Largest environment padding, bytes. The padding shifts the stack, whose alignment repeats after
+/// one page.
 pub(crate) const PADDING: usize = 4096;
 
-/// Who watches an experiment.
+/// Receives the events of an experiment.
 pub trait Observer {
-    /// The experiment begins; the record has its plan and no runs yet.
+    /// The experiment begins; the record has the plan and no runs yet.
     fn begin(&mut self, _record: &Comparison) {}
 
     /// A run of arm number `arm` is over.
     fn run(&mut self, _arm: usize, _run: &RunRecord) {}
 
-    /// Something is about to happen or has been learnt.
+    /// A run is about to start.
     fn progress(&mut self, _progress: &Progress<'_>) {}
 
-    /// Something the user should know at once, as a full sentence.
+    /// The user should know this full sentence at once.
     fn warn(&mut self, _sentence: &str) {}
 
     /// The experiment is over, or its traced runs are.
     fn end(&mut self, _record: &Comparison) {}
 }
 
-/// A watcher that ignores everything.
+/// An observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
@@ -87,8 +86,8 @@ pub struct Progress<'a> {
     pub arm: &'a str,
     /// Expected seconds until the end of the budget.
     pub left_s: f64,
-    /// What the last look said.
+    /// The last interim look.
     pub look: Option<&'a Look>,
-    /// Names of the columns of the look.
+    /// Names of the arms in the look's columns.
     pub names: &'a [String],
 }

@@ -7,10 +7,10 @@ use pinwise_workload::Position;
 /// so.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The plan makes no sense.
+    /// The plan is not valid, for this reason.
     #[error("{0}")]
     Plan(String),
-    /// What everything else is compared with fails itself.
+    /// The baseline fails, so that nothing can be compared.
     #[error("{0}")]
     Failed(String),
     /// A program cannot be measured beside the others.
@@ -18,12 +18,12 @@ pub enum StudyError {
     Program {
         /// Where its command is in the file.
         position: Position,
-        /// Its name.
+        /// The program's name.
         name: String,
-        /// Why not.
+        /// Why it cannot be measured.
         reason: String,
     },
-    /// A run could not even be started.
+    /// A run could not be started.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }

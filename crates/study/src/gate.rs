@@ -1,9 +1,8 @@
-//! Two builds of a program over a suite of benchmarks: is any of them slower?
+//! Compares two builds of a program over a suite of benchmarks: is any benchmark slower?
 //!
-//! Benchmarks take turns in rounds: in each round every benchmark that is still open runs once in
-//! each build, one right after the other, in random order. Those that are decided stop, and if time
-//! is short, those that it suffices for go first. [`GatePlan`] says what is compared, [`run`]
-//! carries it out.
+//! Benchmarks take turns: in each round every undecided benchmark runs once in each build, one right
+//! after the other, in random order. Decided benchmarks stop; if time is short, those that are
+//! closest to a verdict go first. [`GatePlan`] says what is compared, [`run`] runs it.
 
 mod assemble;
 mod engine;
@@ -13,7 +12,7 @@ mod words;
 
 use std::time::Duration;
 
-use crate::compare::figure_of;
+use crate::compare::figure_kind;
 use pinwise_placement::Realised;
 use pinwise_record::{BuildRecord, GateBenchmark, GateRecord};
 use pinwise_stats::confirm::{Question, Score};
@@ -21,68 +20,67 @@ use pinwise_stats::judge::Judge;
 use pinwise_workload::{Better, Metric, Workload};
 
 pub use engine::run;
-pub use history::history;
+pub use history::chain_gates;
 
 /// Two builds and how to compare them.
 #[derive(Debug, Clone)]
 pub struct GatePlan {
-    /// What is compared with.
+    /// The build to compare with.
     pub base: BuildRecord,
-    /// What is judged.
+    /// The build that is judged.
     pub head: BuildRecord,
     /// Name of the suite.
     pub suite: String,
-    /// The benchmarks; at least one that both builds have.
+    /// The benchmarks; both builds have at least one of them.
     pub benchmarks: Vec<PlannedBenchmark>,
     /// The CPUs that all of them run on.
     pub place: Realised,
-    /// Two-sided error over the whole suite.
+    /// Two-sided error rate over the whole suite.
     pub alpha: f64,
-    /// Time for everything.
+    /// Time for the whole gate.
     pub budget: Option<Duration>,
     /// Maximum number of pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
-    /// Spend the error so that some is left at every look, however many there are: no end is
-    /// planned, though budget and pairs may set one.
+    /// Spend the error rate so that some is left at every look, however many there are? Budget and
+    /// pairs may still end the gate, but looks are not planned by them.
     pub is_open_ended: bool,
-    /// How pairs count.
+    /// How pairs are weighted.
     pub score: Score,
-    /// Is it a step of a history? Then decided benchmarks are measured until their ratios are known
-    /// as well as a history needs, as far as the budget goes.
+    /// Is the gate a step of a history? Then decided benchmarks are measured until their ratios are
+    /// precise enough for a history, within the budget.
     pub is_chained: bool,
     /// Seed of the order of runs.
     pub seed: u64,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// When it begins, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// The arguments that it was made from; empty if no command line was.
+    /// Arguments on the command line; empty if there was none.
     pub argv: Vec<String>,
-    /// Labels of the user's.
+    /// The user's labels.
     pub tags: Vec<String>,
 }
 
-/// A benchmark as each build has it.
+/// A benchmark with its command in each build.
 #[derive(Debug, Clone)]
 pub struct PlannedBenchmark {
     /// Unique in the suite.
     pub name: String,
-    /// What the base runs; `None` if it does not have the benchmark.
+    /// The base's command; `None` if it does not have the benchmark.
     pub base: Option<Workload>,
-    /// What the head runs, likewise.
+    /// The head's command; `None` if it does not have the benchmark.
     pub head: Option<Workload>,
-    /// The figure.
+    /// The metric.
     pub metric: Metric,
-    /// Is the CPU time judged beside it? Other programs make it vary much less than wall
-    /// time.
+    /// Is CPU time judged, too? Other programs make it vary much less than wall-clock time.
     pub with_cpu: bool,
-    /// Smallest slow-down of interest, as a share.
+    /// Smallest slow-down of interest, relative.
     pub min_effect: f64,
 }
 
 impl PlannedBenchmark {
-    /// What both builds run, base first; `None` if one does not have it.
-    const fn both(&self) -> Option<[&Workload; 2]> {
+    /// The commands of base and head; `None` if one does not have the benchmark.
+    const fn workloads(&self) -> Option<[&Workload; 2]> {
         match (&self.base, &self.head) {
             (Some(base), Some(head)) => Some([base, head]),
             _ => None,
@@ -96,7 +94,7 @@ impl PlannedBenchmark {
             score: plan.score,
             alpha: plan.alpha,
             delta: self.min_effect.ln_1p(),
-            figure: figure_of(&self.metric),
+            figure: figure_kind(&self.metric),
             is_rate: self.metric.better() == Better::Higher,
         }
     }
@@ -111,30 +109,29 @@ pub struct GateProgress<'a> {
     pub left_s: f64,
     /// The benchmark that runs next.
     pub benchmark: &'a str,
-    /// Benchmarks that are decided.
+    /// Number of decided benchmarks.
     pub decided: usize,
-    /// Benchmarks in total.
+    /// Number of benchmarks.
     pub benchmarks: usize,
-    /// Those of them found slower.
+    /// Number of benchmarks found slower.
     pub slower: usize,
 }
 
-/// Who watches a gate.
+/// Receives the events of a gate.
 pub trait Observer {
-    /// The gate begins; the record has its plan and no pairs yet.
+    /// The gate begins; the record has the plan and no pairs yet.
     fn begin(&mut self, _record: &GateRecord) {}
 
     /// A run is about to begin.
     fn progress(&mut self, _progress: &GateProgress<'_>) {}
 
-    /// Something the user should know at once, as a full sentence.
+    /// The user should know this full sentence at once.
     fn warn(&mut self, _sentence: &str) {}
 
     /// A benchmark is decided, or has failed.
     fn decided(&mut self, _benchmark: &GateBenchmark) {}
 
-    /// Called after a round with the record so far, after the first round and then every ten
-    /// seconds at most.
+    /// The record so far: after the first round, then after rounds at least ten seconds apart.
     fn round(&mut self, _record: &GateRecord) {}
 }
 

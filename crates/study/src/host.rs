@@ -1,4 +1,4 @@
-//! The machine, as records describe it.
+//! Describes the machine for records.
 
 use pinwise_machine::Host;
 use pinwise_record::HostRecord;

@@ -1,7 +1,7 @@
-//! What keeps CPUs from a thread that only wants to run, and whether that matches the system's
-//! settings.
+//! Measures what takes CPUs from a thread that never blocks, and checks the system's isolation
+//! settings against it.
 //!
-//! It watches and changes nothing; findings name the settings that would help.
+//! Nothing on the system is changed; findings name settings that would help.
 
 mod findings;
 mod recorder;
@@ -17,13 +17,13 @@ use recorder::Recorder;
 /// What to watch.
 #[derive(Debug, Clone)]
 pub struct JitterPlan {
-    /// Which CPUs, all at the same time.
+    /// The CPUs, all watched at the same time.
     pub cpus: CpuSet,
-    /// For how long.
+    /// How long to watch.
     pub time: Duration,
-    /// What is longer is a gap.
+    /// Longer interruptions count as gaps.
     pub threshold: Duration,
-    /// How the system is set to keep CPUs free.
+    /// The system's isolation settings.
     pub isolation: Isolation,
 }
 
@@ -56,19 +56,19 @@ pub fn run(
         named_share: recorder.named_share(),
         cpus: recorder.cpus(&found),
         causes: recorder.causes(),
-        longest: recorder.longest(found.from_ns),
+        longest: recorder.longest_gaps(found.from_ns),
         causes_unavailable: found.unreported.as_ref().map(|refusal| {
             let remedy = refusal.remedy.as_deref();
             let remedy = remedy.map(|command| format!(" (permit it with: {command})"));
             format!("{}{}", refusal.reason, remedy.unwrap_or_default())
         }),
-        isolation: settings(&plan.isolation),
+        isolation: isolation_record(&plan.isolation),
     };
     record.findings = findings::list_findings(&record, plan, topology);
     Ok(record)
 }
 
-fn settings(isolation: &Isolation) -> IsolationRecord {
+fn isolation_record(isolation: &Isolation) -> IsolationRecord {
     IsolationRecord {
         isolated: isolation.isolated.to_string(),
         nohz_full: isolation.nohz_full.to_string(),

@@ -1,10 +1,10 @@
 //! Finds where several programs that share a machine should run, in few rounds.
 //!
-//! A round runs all programs together and gives a figure of each (`rounds`). Some rounds teach a
-//! model of every program what it loses to the others (`model`); blocks of the leader and its most
-//! promising challengers follow, and of their neighbours (`engine`). The winner is then compared with no placement in fresh
-//! rounds by [`compare`], whose record it is: the search claims nothing itself.
-//! The joint cost is the weighted geometric mean of the programs' costs.
+//! A round runs all programs together and gives a figure of each (`rounds`). From the first rounds, a
+//! model of every program learns what it loses to the others (`model`); then blocks of the leader
+//! and its most promising challengers run, and of plans close to them (`engine`). The winner is
+//! compared with no placement in fresh rounds by [`compare`], which writes the record: the search
+//! itself claims nothing. The joint cost is the weighted geometric mean of the programs' costs.
 
 mod conclusion;
 mod engine;
@@ -26,83 +26,83 @@ use pinwise_workload::joint::JointProgram;
 use places::Place;
 use rounds::Rounds;
 
-/// A search that can be carried out.
+/// The plan of a search.
 #[derive(Debug, Clone)]
 pub struct JointSearch {
     /// The programs: two to six.
     pub programs: Vec<JointProgram>,
-    /// The words before the text of a round that make a command which carries it out.
+    /// The command that runs a round, without its last argument: the text of the round.
     pub runner: Vec<String>,
-    /// Most rounds, those that confirm included.
+    /// Maximum number of rounds, those that confirm included.
     pub max_rounds: usize,
-    /// Most pairs of rounds that confirm the winner.
+    /// Maximum number of pairs of rounds that confirm the winner.
     pub pairs: usize,
-    /// Time for everything.
+    /// Time for the search and the confirmation.
     pub budget: Option<Duration>,
-    /// Smallest improvement of interest, as a share.
+    /// Smallest improvement of interest, relative.
     pub min_effect: f64,
     /// A round that takes longer fails.
     pub timeout: Option<Duration>,
     /// Seed of the order of rounds.
     pub seed: u64,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// The arguments that it was made from; empty if no command line was.
+    /// Arguments on the command line; empty if there was none.
     pub argv: Vec<String>,
-    /// When it begins, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// Labels of the user's.
+    /// The user's labels.
     pub tags: Vec<String>,
-    /// What an interrupted search has left.
+    /// Rounds of the interrupted search that is resumed.
     pub past: PastRounds,
 }
 
-/// Rounds of an interrupted search. Whatever it chose is chosen again, for the same seed and
-/// figures, and is not run again.
+/// Rounds of an interrupted search. With the same seed and figures, a resumed search makes the same
+/// choices, and takes these figures instead of running the rounds again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PastRounds {
-    /// The placements that it ran, with their figures.
+    /// The plans that ran, with their figures.
     pub tried: Vec<JointTrialRecord>,
-    /// How long it took.
+    /// Time that the interrupted search took.
     pub spent: Duration,
 }
 
-/// Rounds that a search needs at least, beside those that confirm.
-const FEWEST_ROUNDS: usize = 12;
-/// Fewer pairs allow no verdict.
-const FEWEST_PAIRS: usize = 6;
+/// Minimum number of rounds beside those that confirm.
+const MIN_ROUNDS: usize = 12;
+/// Minimum number of pairs for a verdict.
+const MIN_PAIRS: usize = 6;
 
 impl JointSearch {
     fn check(&self) -> Result<(), StudyError> {
-        let bad = |text: String| Err(StudyError::Plan(text));
-        if self.pairs < FEWEST_PAIRS {
-            return bad(format!(
-                "--confirm {}: a verdict takes at least {FEWEST_PAIRS} pairs of rounds",
+        let reject = |text: String| Err(StudyError::Plan(text));
+        if self.pairs < MIN_PAIRS {
+            return reject(format!(
+                "--confirm {}: a verdict takes at least {MIN_PAIRS} pairs of rounds",
                 self.pairs
             ));
         }
-        let least = FEWEST_ROUNDS + 2 * self.pairs;
+        let least = MIN_ROUNDS + 2 * self.pairs;
         if self.max_rounds < least {
-            return bad(format!(
+            return reject(format!(
                 "--max-runs {}: a joint plan takes at least {least} rounds, {} of which confirm",
                 self.max_rounds,
                 2 * self.pairs
             ));
         }
         if !(self.min_effect > 0.0 && self.min_effect < 1.0) {
-            return bad("--min-effect must lie between 0 and 100 %".to_owned());
+            return reject("--min-effect must lie between 0 and 100 %".to_owned());
         }
         Ok(())
     }
 
     /// The programs' shares of the joint cost.
     pub(crate) fn weights(&self) -> Vec<f64> {
-        let all: f64 = self.programs.iter().map(|program| program.weight).sum();
-        let of = |program: &JointProgram| program.weight / all;
-        self.programs.iter().map(of).collect()
+        let weights = self.programs.iter().map(|program| program.weight);
+        let sum: f64 = weights.clone().sum();
+        weights.map(|weight| weight / sum).collect()
     }
 
-    fn error(&self, failure: rounds::Failure) -> StudyError {
+    fn explain_failure(&self, failure: rounds::Failure) -> StudyError {
         let program = &self.programs[failure.program.min(self.programs.len() - 1)];
         StudyError::Program {
             position: program.position,
@@ -112,11 +112,12 @@ impl JointSearch {
     }
 }
 
-/// Searches, and confirms what was found.
+/// Searches for the best plan and confirms it.
 ///
 /// # Errors
-/// [`StudyError`] if the plan is refused, a program fails beside the others without any placement,
-/// or the user interrupts before the first plan has run; later, the record has what was learnt.
+/// [`StudyError`] if the plan is not valid, a program fails beside the others without any placement,
+/// or the user interrupts before the first plan has run. After a later interruption, the record has
+/// what was learnt.
 pub fn run(
     search: &JointSearch,
     machine: &mut dyn CommandRunner,
@@ -124,16 +125,16 @@ pub fn run(
 ) -> Result<Comparison, StudyError> {
     search.check()?;
     let (topology, _) = machine.topology()?;
-    let places = places::plans(&topology, search.programs.len());
+    let places = places::first_plans(&topology, search.programs.len());
     if places.len() < 2 {
         let reason = "nothing to search: this process may use one CPU only";
         return Err(StudyError::Plan(reason.to_owned()));
     }
-    let begun = machine.now();
+    let start = machine.now();
     let mut rounds = Rounds::new(search, &topology, machine);
     let found = engine::search(&mut rounds, places, &topology, &mut |rounds, place| {
         let space = Space::from_topology(&topology);
-        let arm = name(search, place, &topology, &space);
+        let arm = name_plan(search, place, &topology, &space);
         observer.progress(&Progress {
             phase: "search",
             fraction: rounds as f64 / search.max_rounds as f64,
@@ -144,31 +145,31 @@ pub fn run(
             names: &[],
         });
     })?;
-    let spent = rounds.now().saturating_sub(begun) + search.past.spent;
-    let plan = confirmation(search, &rounds, &found, &topology, spent)?;
-    rounds.confirm();
+    let spent = rounds.now().saturating_sub(start) + search.past.spent;
+    let plan = plan_confirmation(search, &rounds, &found, &topology, spent)?;
+    rounds.start_confirmation();
     let mut record = match found.is_interrupted {
-        true => compare::interrupted(&plan, &mut rounds, observer),
+        true => compare::record_interrupted(&plan, &mut rounds, observer),
         false => compare::run(&plan, &mut rounds, observer),
     }?;
-    conclusion::conclude(&mut record, search, &found, &rounds, &topology);
+    conclusion::complete_record(&mut record, search, &found, &rounds, &topology);
     Ok(record)
 }
 
-/// The name of a plan: what each program has.
-fn name(search: &JointSearch, place: &Place, topology: &Topology, space: &Space) -> String {
+/// The name of a plan: the placement of each program.
+fn name_plan(search: &JointSearch, place: &Place, topology: &Topology, space: &Space) -> String {
     if place.iter().all(|cpus| *cpus == topology.allowed) {
         return Placement::os_default().to_string();
     }
-    let each = search.programs.iter().zip(place).map(|(program, cpus)| {
-        let placement = places::placement(cpus, topology, space);
+    let parts = search.programs.iter().zip(place).map(|(program, cpus)| {
+        let placement = places::describe_cpus(cpus, topology, space);
         format!("{} on {placement}", program.name)
     });
-    each.collect::<Vec<_>>().join(", ")
+    parts.collect::<Vec<_>>().join(", ")
 }
 
-/// What was found against no placement.
-fn confirmation(
+/// Plans the comparison of the best plan with no placement.
+fn plan_confirmation(
     search: &JointSearch,
     rounds: &Rounds<'_>,
     found: &Found,
@@ -182,7 +183,7 @@ fn confirmation(
     let arm = |number: usize| {
         let place = &found.places[number];
         ArmPlan {
-            name: name(search, place, topology, &space),
+            name: name_plan(search, place, topology, &space),
             workload: rounds.workload(place),
             place: everywhere.clone(),
             same_as: Vec::new(),

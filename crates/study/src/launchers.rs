@@ -1,4 +1,4 @@
-//! A placement in the words of programs that start others elsewhere: init systems, batch systems,
+//! Commands that start a program in a placement with other tools: init systems, batch systems,
 //! containers, runtimes.
 
 use pinwise_format::shell;
@@ -7,7 +7,7 @@ use pinwise_placement::{Realised, Wish};
 use pinwise_record::{CommandRecord, SettingRecord};
 use pinwise_topology::Topology;
 
-/// Tools offered beside the first commands, with their names.
+/// The tools, with their names.
 const LAUNCHERS: [(Tool, &str); 4] = [
     (Tool::SystemdRun, "systemd"),
     (Tool::Slurm, "Slurm"),
@@ -18,10 +18,10 @@ const LAUNCHERS: [(Tool, &str); 4] = [
 /// Placeholder for the program in an emitter's output.
 const PROGRAM: &str = "COMMAND";
 
-/// A line for each tool that can express all of the placement and its setting. Empty if nothing is
-/// placed or limited. `program` gives the command line as a shell or a tool needs it; `None` for
-/// what is not started.
-pub(crate) fn commands(
+/// A command for each tool that can express the whole placement and its setting; none if nothing is
+/// placed or limited. `program` gives the program's command line, escaped for the tool; `None` if
+/// there is no program to start.
+pub(crate) fn launcher_commands(
     place: &Realised,
     setting: &SettingRecord,
     topology: &Topology,
@@ -36,7 +36,7 @@ pub(crate) fn commands(
         limit: setting.limit.and_then(|limit| limit.to_limit()),
         ..Context::default()
     };
-    let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
+    let commands = LAUNCHERS.iter().filter_map(|&(tool, name)| {
         if setting.is_exclusive && !tool.uses_cgroup() {
             return None;
         }
@@ -44,29 +44,29 @@ pub(crate) fn commands(
         if !emission.unsupported.is_empty() {
             return None;
         }
-        let line = line(&emission.pieces, &program(tool)?)?;
+        let line = join_pieces(&emission.pieces, &program(tool)?)?;
         Some(CommandRecord {
             what: format!("with {name}"),
             line,
         })
     });
-    launched.collect()
+    commands.collect()
 }
 
-/// The first command with its variables in front; those of the program come after
-/// them and win.
-fn line(pieces: &[Piece], program: &str) -> Option<String> {
+/// The first command, with the variables before it in front. Variables in `program` come later in the
+/// line and take precedence.
+fn join_pieces(pieces: &[Piece], program: &str) -> Option<String> {
     let mut variables = Vec::new();
     for piece in pieces {
         match piece {
             Piece::Variable { name, value } => variables.push(format!("{name}={value}")),
             Piece::Command(line) => {
-                let own = line.strip_suffix(PROGRAM)?;
+                let launcher = line.strip_suffix(PROGRAM)?;
                 let env = match variables.as_slice() {
                     [] => String::new(),
-                    all => format!("env {} ", shell::line(all)),
+                    variables => format!("env {} ", shell::line(variables)),
                 };
-                return Some(format!("{env}{own}{program}"));
+                return Some(format!("{env}{launcher}{program}"));
             }
             Piece::File { .. } => {}
         }
@@ -86,13 +86,13 @@ mod tests {
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
         let program = |tool: Tool| Some(format!("./prog '{}' < in", tool.escape_word("$a b")));
-        let commands = commands(&place, &SettingRecord::default(), &topology, &program);
+        let commands = launcher_commands(&place, &SettingRecord::default(), &topology, &program);
         let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
         assert_eq!(lines, expected);
     }
 
     #[test]
-    fn a_placement_is_said_to_launchers() {
+    fn a_placement_is_passed_to_launchers() {
         check(
             "one-core",
             &[
@@ -107,12 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_said_to_those_that_have_one() {
+    fn a_cpu_limit_is_passed_to_launchers_that_support_one() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
         let lines = |placement: &str, setting: &SettingRecord| -> Vec<String> {
             let placement: Placement = placement.parse().unwrap();
             let place = placement.realise(&topology).unwrap();
-            let commands = commands(&place, setting, &topology, &|_| Some("./prog".to_owned()));
+            let commands =
+                launcher_commands(&place, setting, &topology, &|_| Some("./prog".to_owned()));
             commands.into_iter().map(|command| command.line).collect()
         };
         let limited = SettingRecord {

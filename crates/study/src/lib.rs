@@ -1,9 +1,9 @@
-//! Experiments: plans driven over a machine into records.
+//! Experiments: runs plans on a machine and writes records.
 //!
-//! A plan says what is run where, a machine runs it, the statistics judge, and the record states it
-//! all: sentences, findings, and the commands that apply the answer. Nothing is printed here, no
-//! file opened, and no clock read but the machine's: a simulated machine is measured by the same
-//! code as a real one.
+//! A plan says what to run where, a machine runs it, the statistics judge, and the record states the
+//! result: sentences, findings, and the commands that apply the answer. Nothing is printed here, no
+//! file is opened, and no clock is read but the machine's: a simulated machine is measured by the
+//! same code as a real one.
 //!
 //! ```
 //! use pinwise_machine::Host;

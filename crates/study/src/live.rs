@@ -1,23 +1,22 @@
-//! The result of a comparison of placements of a running service, beyond what
-//! any comparison does.
+//! Adds to a comparison's record what is special if a running service was placed in turns.
 
 use pinwise_machine::linux::live::TargetFacts;
 use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
 
-/// What is known of the service after the last run.
+/// The state of the service after the last run.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceState {
     /// Remarks on its threads, as full sentences.
     pub notes: Vec<String>,
-    /// The setting by which its program places its own threads, if known.
+    /// The program's setting that places its own threads, if known.
     pub knob: Option<String>,
-    /// Arms that were rolled back for being worse than the limit.
+    /// Number of arms that were rolled back for being worse than the limit.
     pub aborted: usize,
-    /// Has it ended?
+    /// Has the service ended?
     pub has_ended: bool,
 }
 
-/// A service as records describe it; nothing of how it is measured yet.
+/// The record of a service, without how it is measured.
 #[must_use]
 pub fn service_record(facts: TargetFacts) -> ServiceRecord {
     ServiceRecord {
@@ -32,8 +31,8 @@ pub fn service_record(facts: TargetFacts) -> ServiceRecord {
     }
 }
 
-/// Puts it into the record: findings, and advice that names the service.
-pub fn describe(record: &mut Comparison, state: &ServiceState) {
+/// Adds findings on the service, and adapts the advice of others to it.
+pub fn add_service_findings(record: &mut Comparison, state: &ServiceState) {
     for finding in &mut record.findings {
         match finding.check.as_str() {
             "arm_invalid" if state.has_ended => {
@@ -67,7 +66,7 @@ pub fn describe(record: &mut Comparison, state: &ServiceState) {
         record.header.findings.push(Finding::new(
             "service_threads",
             Severity::Warning,
-            sentence(note),
+            to_sentence(note),
             match &state.knob {
                 Some(knob) => format!("If the program places its own threads, use {knob}."),
                 None => "If the program places its own threads, use its own setting.".to_owned(),
@@ -76,8 +75,8 @@ pub fn describe(record: &mut Comparison, state: &ServiceState) {
     }
 }
 
-/// With a capital and a full stop.
-fn sentence(text: &str) -> String {
+/// The text with a capital and a full stop.
+fn to_sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|c| c.to_ascii_uppercase());
     let mut whole: String = first.into_iter().chain(characters).collect();
@@ -93,8 +92,8 @@ mod tests {
 
     #[test]
     fn notes_become_sentences() {
-        assert_eq!(sentence("thread 5 moved"), "Thread 5 moved.");
-        assert_eq!(sentence("Done."), "Done.");
-        assert_eq!(sentence(""), ".");
+        assert_eq!(to_sentence("thread 5 moved"), "Thread 5 moved.");
+        assert_eq!(to_sentence("Done."), "Done.");
+        assert_eq!(to_sentence(""), ".");
     }
 }

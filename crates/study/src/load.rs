@@ -1,35 +1,30 @@
-//! Who makes the load that a finding is about.
+//! Names the processes that cause the load in findings.
 
 use pinwise_format::count;
 use pinwise_machine::BusyProcess;
 use pinwise_record::Finding;
 
-/// Processes that are named.
-const NAMED: usize = 3;
-/// Less of a CPU is not worth a name.
-const WORTH: f64 = 0.05;
+/// At most this many processes are named.
+const MAX_NAMED: usize = 3;
+/// Processes that use fewer CPUs are not named.
+const MIN_CPUS: f64 = 0.05;
 
-/// Does one of these say that other processes use the CPUs?
-fn is_loaded(findings: &[Finding]) -> bool {
-    findings.iter().any(is_of_load)
-}
-
-fn is_of_load(finding: &Finding) -> bool {
+fn concerns_load(finding: &Finding) -> bool {
     matches!(
         finding.check.as_str(),
         "foreign_load" | "load" | "other_processes" | "queued"
     )
 }
 
-/// Names the processes that use the CPUs now in the advice of findings about load. `find` takes a
-/// moment, and is called only if there is such a finding.
-pub fn name_busiest(findings: &mut [Finding], find: impl FnOnce() -> Vec<BusyProcess>) {
-    if !is_loaded(findings) {
+/// Names the processes that use the CPUs now in the advice of findings about load. `find_busiest`
+/// takes a moment, and is called only if there is such a finding.
+pub fn name_busiest(findings: &mut [Finding], find_busiest: impl FnOnce() -> Vec<BusyProcess>) {
+    if !findings.iter().any(concerns_load) {
         return;
     }
-    let busy = find();
-    let busy: Vec<&BusyProcess> = busy.iter().filter(|one| one.cpus >= WORTH).collect();
-    let named = busy.iter().take(NAMED).map(|one| {
+    let busy = find_busiest();
+    let busy: Vec<&BusyProcess> = busy.iter().filter(|one| one.cpus >= MIN_CPUS).collect();
+    let named = busy.iter().take(MAX_NAMED).map(|one| {
         let BusyProcess {
             name,
             process,
@@ -38,14 +33,14 @@ pub fn name_busiest(findings: &mut [Finding], find: impl FnOnce() -> Vec<BusyPro
         format!("{name} ({process}) {:.0} %", 100.0 * cpus)
     });
     let mut named: Vec<String> = named.collect();
-    if busy.len() > NAMED {
-        named.push(count(busy.len() - NAMED, "other"));
+    if busy.len() > MAX_NAMED {
+        named.push(count(busy.len() - MAX_NAMED, "other"));
     }
     if named.is_empty() {
         return;
     }
     let busiest = format!("Busiest now, of a CPU: {}.", named.join(", "));
-    for finding in findings.iter_mut().filter(|finding| is_of_load(finding)) {
+    for finding in findings.iter_mut().filter(|finding| concerns_load(finding)) {
         finding.advice = format!("{busiest} {}", finding.advice);
     }
 }
@@ -56,8 +51,8 @@ mod tests {
     use pinwise_record::Severity;
 
     #[test]
-    fn what_every_system_does_is_no_load() {
-        let is_load = |busy, cpus| crate::compare::find_load(busy, cpus, "", "").is_some();
+    fn background_work_is_not_reported_as_load() {
+        let is_load = |busy, cpus| crate::compare::load_finding(busy, cpus, "", "").is_some();
         for (busy, cpus) in [(0.11, 2), (0.2, 2), (0.1, 1), (2.0, 64)] {
             assert!(!is_load(busy, cpus), "{busy} of {cpus}");
         }
@@ -67,10 +62,9 @@ mod tests {
     }
 
     #[test]
-    fn findings_of_load_name_who_makes_it() {
+    fn findings_about_load_name_the_busiest_processes() {
         let finding = |check: &'static str| Finding::new(check, Severity::Warning, "", "Stop it.");
         let mut findings = [finding("foreign_load"), finding("steal")];
-        assert!(is_loaded(&findings));
         let busy = |process: i32, cpus| BusyProcess {
             process,
             name: "cc1plus".to_owned(),

@@ -1,4 +1,4 @@
-//! Measures how the CPUs are really wired, and contradicts the system if it is wrong.
+//! Measures how the CPUs are wired, and compares that with what the system reports.
 //!
 //! ```text
 //! Prober::probe ─► batches ─► medians ─► pairs, contention ─► wiring::infer
@@ -7,9 +7,9 @@
 //!                                                   └─► record::Measured
 //! ```
 //!
-//! Every part has a share of the budget and says what it had no time for. The system's report may
-//! decide what is measured first; the results depend on figures alone. Nothing is printed or stored
-//! here.
+//! Every part has a share of the budget and notes what it had no time for. The system's report may
+//! decide what is measured first; results depend on measured figures alone. Nothing is printed or
+//! stored here.
 
 mod advice;
 mod assemble;
@@ -50,28 +50,28 @@ use session::Session;
 /// What to measure, and for how long.
 #[derive(Debug, Clone)]
 pub struct ProbePlan {
-    /// Time for everything but watching; `None`: by the number of CPUs.
+    /// Time for everything but watching; `None` for [`default_budget`].
     pub budget: Option<Duration>,
-    /// Then watch for changes for this long.
+    /// How long to watch for changes afterwards.
     pub watch: Option<Duration>,
-    /// Only the wiring: no caches, memory and costs.
+    /// Measure only the wiring: no caches, memory or costs?
     pub wiring_only: bool,
-    /// Name and circumstances; the seed draws the pairs that are checked.
+    /// Name and circumstances; the pairs to check are drawn from its seed.
     pub survey: SurveyRecord,
 }
 
 /// The progress of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// What is measured.
+    /// The part that is being measured.
     pub part: &'static str,
-    /// How much of the part is done, 0 to 1.
+    /// Done share of the part, 0 to 1.
     pub fraction: f64,
-    /// Time left of the budget.
+    /// Remaining budget.
     pub left: Duration,
 }
 
-/// Receives what happens while measuring.
+/// Receives the progress of a measurement.
 pub trait Observer {
     /// A step was made.
     fn progress(&mut self, step: &Step);
@@ -84,16 +84,16 @@ pub struct ProbeOutcome {
     pub topology: Topology,
     /// Both as a record.
     pub record: TopologyRecord,
-    /// The user stopped it: the record holds what was done by then.
+    /// Did the user stop it? Then the record has what was measured until then.
     pub is_interrupted: bool,
 }
 
-/// Budget by default: this much, and this much more for every CPU, up to a minute.
+// The default budget.
 const BASE_BUDGET: Duration = Duration::from_secs(10);
 const BUDGET_PER_CPU: Duration = Duration::from_millis(100);
-const LARGEST_BUDGET: Duration = Duration::from_secs(60);
+const MAX_DEFAULT_BUDGET: Duration = Duration::from_secs(60);
 
-/// Shares of what is left of the budget when each part begins.
+// Each part's share of the budget that remains when it begins.
 const SHARE_PAIRS: f64 = 0.4;
 const SHARE_CONTENTION: f64 = 0.3;
 const SHARE_COSTS: f64 = 0.25;
@@ -106,12 +106,12 @@ const SHARE_LOADED: f64 = 0.9;
 #[must_use]
 pub fn default_budget(cpus: usize) -> Duration {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
-    (BASE_BUDGET.saturating_add(BUDGET_PER_CPU.saturating_mul(cpus))).min(LARGEST_BUDGET)
+    (BASE_BUDGET.saturating_add(BUDGET_PER_CPU.saturating_mul(cpus))).min(MAX_DEFAULT_BUDGET)
 }
 
-/// Everything found so far.
+/// Everything measured so far.
 #[derive(Debug, Default)]
-struct Findings {
+struct Measurements {
     pairs: Pairs,
     contentions: Contentions,
     clock: Option<ClockRecord>,
@@ -144,11 +144,11 @@ pub fn measure(
     let budget = plan
         .budget
         .unwrap_or_else(|| default_budget(topology.allowed.len()));
-    let mut chance = ChaCha8Rng::seed_from_u64(plan.survey.seed);
-    chance.set_stream(2);
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.survey.seed);
+    rng.set_stream(2);
     let mut session = Session::new(machine, topology.clone(), observer, budget);
-    let mut found = Findings::default();
-    let end = find(plan, &mut session, &mut chance, &mut found);
+    let mut found = Measurements::default();
+    let end = measure_parts(plan, &mut session, &mut rng, &mut found);
     let is_interrupted = matches!(end, Err(MachineError::Interrupted));
     if !is_interrupted {
         end?;
@@ -156,9 +156,10 @@ pub fn measure(
     if is_interrupted {
         session.leave_out("Everything after the interrupt.");
     }
-    let wiring = wiring(&found, session.is_displaced);
+    let wiring = infer_wiring(&found, session.is_displaced);
     let mut record = TopologyRecord::new(&topology, &warnings);
-    let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
+    let (measured, contradictions) =
+        assemble::assemble_record(&topology, found, &wiring, session.close());
     let answer = measured.answer_sentence(topology.identity.hypervisor.is_some());
     record.measured = Some(Box::new(Measured {
         survey,
@@ -173,14 +174,14 @@ pub fn measure(
     })
 }
 
-fn find(
+fn measure_parts(
     plan: &ProbePlan,
     session: &mut Session<'_>,
-    chance: &mut ChaCha8Rng,
-    found: &mut Findings,
+    rng: &mut ChaCha8Rng,
+    found: &mut Measurements,
 ) -> Result<(), MachineError> {
     session.begin("pairs", if plan.wiring_only { 0.6 } else { SHARE_PAIRS });
-    latency::measure(session, chance, &mut found.pairs)?;
+    latency::measure(session, rng, &mut found.pairs)?;
     session.begin(
         "contention",
         if plan.wiring_only {
@@ -197,21 +198,21 @@ fn find(
     session.begin("check", 1.0);
     found.changed = drift::recheck(session, &found.pairs, &found.contentions)?;
     if let Some(time) = plan.watch {
-        session.extend("watching", time);
+        session.begin_beyond_budget("watching", time);
         drift::watch(session, &found.pairs, time, &mut found.drift)?;
     }
     Ok(())
 }
 
-fn measure_costs(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
+fn measure_costs(session: &mut Session<'_>, found: &mut Measurements) -> Result<(), MachineError> {
     session.begin("costs", SHARE_COSTS);
     found.clock = costs::measure_clock(session)?;
     found.scheduling = costs::measure_scheduling(session)?;
-    found.pause = costs::pause(session)?;
+    found.pause = costs::measure_pause(session)?;
     Ok(())
 }
 
-fn measure_memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
+fn measure_memory(session: &mut Session<'_>, found: &mut Measurements) -> Result<(), MachineError> {
     session.begin("caches", SHARE_LADDER);
     found.ladder = memory::measure_ladder(session, &mut found.notes)?;
     session.begin("NUMA nodes", SHARE_NODES);
@@ -223,10 +224,10 @@ fn measure_memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(),
     Ok(())
 }
 
-fn wiring(found: &Findings, is_displaced: bool) -> Wiring {
+fn infer_wiring(found: &Measurements, is_displaced: bool) -> Wiring {
     let evidence = Evidence {
         latency_ns: found.pairs.latency.clone(),
-        contention: contention::matrix(&found.pairs, &found.contentions),
+        contention: contention::to_matrix(&found.pairs, &found.contentions),
     };
     let cannot_tell = if is_displaced {
         "Threads did not stay on the CPUs that they were pinned to: this system ignores affinity, or takes CPUs away."

@@ -1,7 +1,7 @@
-//! Profiles of commands and processes as records: runs are sampled, their work is counted, and the
-//! cost of a PAUSE is measured right afterwards, while the machine is in the same state.
+//! Profiles commands and processes: samples their runs, counts their work, and measures the cost of a
+//! PAUSE right afterwards, while the machine is in the same state.
 //!
-//! Prints and stores nothing.
+//! Nothing is printed or stored here.
 
 mod machine;
 mod sentence;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::compare::figures_of;
+use crate::compare::read_figures;
 use crate::host::host_record;
 use crate::trace::{describe_left_running, exit_of, last_words};
 use pinwise_format::seconds;
@@ -26,36 +26,37 @@ use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
 use pinwise_workload::Metric;
 
-/// Time for measuring the cost of a PAUSE, the second one if the first gave nothing on a busy
-/// machine; and the number of batches that is enough.
-const PAUSE_TIMES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+/// Time limits of measuring the cost of a PAUSE: the second one is used if a busy machine gave no
+/// batch within the first.
+const PAUSE_LIMITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+/// Maximum number of batches.
 const PAUSE_BATCHES: usize = 200;
 
-/// What times are divided by.
+/// The unit of work by which times are divided.
 #[derive(Debug, Clone)]
 pub enum Units {
     /// Runs of the command.
     Runs,
     /// Seconds of wall-clock time.
     Seconds,
-    /// This many of these, in each run or while a process is watched.
+    /// Units that the user counts, for each run or for the time in which a process is watched.
     Given {
-        /// The number of them.
+        /// The number of units.
         count: f64,
-        /// What they are called.
+        /// Name of one unit.
         name: String,
     },
-    /// The work that the program reports, in each run.
+    /// Units that the program reports, for each run.
     Metric {
-        /// How that is read.
+        /// How to read their number.
         metric: Box<Metric>,
-        /// What they are called.
+        /// Name of one unit.
         name: String,
     },
 }
 
 impl Units {
-    /// What one is called.
+    /// Name of one unit.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -65,10 +66,10 @@ impl Units {
         }
     }
 
-    /// How many a run did.
+    /// The number of units of a run.
     ///
     /// # Errors
-    /// If the program did not say it, although it succeeded.
+    /// If the program succeeded but did not report it.
     fn count(&self, run: Option<&Run>, wall_s: f64) -> anyhow::Result<f64> {
         Ok(match self {
             Self::Runs => 1.0,
@@ -77,45 +78,44 @@ impl Units {
             Self::Metric { metric, .. } => match run {
                 None => 0.0,
                 Some(run) if run.end != End::Status(0) => {
-                    metric.read(&figures_of(run)).unwrap_or(0.0)
+                    metric.read(&read_figures(run)).unwrap_or(0.0)
                 }
-                Some(run) => metric.read(&figures_of(run)).context("--metric")?,
+                Some(run) => metric.read(&read_figures(run)).context("--metric")?,
             },
         })
     }
 }
 
-/// A profile to be made.
+/// What to profile.
 #[derive(Debug, Clone)]
 pub struct ProfilePlan<'a> {
-    /// Whom to sample, for the machine.
+    /// The command or processes, for the machine.
     pub subject: Subject<'a>,
-    /// Whom to sample, for the record.
+    /// The command or processes, for the record.
     pub source: TraceSource,
-    /// The source of samples; `None`: the best that is permitted.
+    /// The event that triggers samples; `None` for the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// How callers are found.
     pub stacks: Stacks,
-    /// For how long at most.
+    /// Maximum time.
     pub limit: Option<Duration>,
-    /// Runs of a command.
+    /// Number of runs of a command.
     pub runs: usize,
-    /// What times are divided by.
+    /// The unit of work.
     pub units: Units,
-    /// The CPU on which the cost of a PAUSE is measured afterwards; `None`: none.
+    /// The CPU on which to measure the cost of a PAUSE afterwards; `None` to skip that.
     pub pause_cpu: Option<usize>,
-    /// Labels.
+    /// The user's labels.
     pub tags: Vec<String>,
 }
 
-/// Makes a profile's record, which the caller names and dates. A command that
-/// fails ends the runs.
+/// Samples the runs and returns the record, to which the caller adds id and start time. A run that
+/// fails is the last one.
 ///
 /// # Errors
-/// [`MachineError`], see [`Sampler::sample`]; a
-/// program that does not say how much it did.
+/// [`MachineError`] as in [`Sampler::sample`], or if the program does not report its work.
 pub fn run(
     plan: &ProfilePlan<'_>,
     machine: &mut (impl Sampler + Prober + ?Sized),
@@ -127,46 +127,46 @@ pub fn run(
         stacks: plan.stacks,
         limit: plan.limit,
     };
-    let mut gathered = SamplesSoFar::default();
+    let mut sampled_runs = SampledRuns::default();
     for _ in 0..plan.runs.max(1) {
         let sampled = machine.sample(&order)?;
-        if !gathered.add(sampled, &plan.units)? {
+        if !sampled_runs.add(sampled, &plan.units)? {
             break;
         }
     }
     let (topology, _) = machine.topology()?;
-    // The profile is complete by now: no failure here may lose it.
+    // The samples are complete by now: a failure here must not lose them.
     let (pause, facts) = match plan
         .pause_cpu
-        .map(|cpu| measure_around(machine, &topology, cpu))
+        .map(|cpu| measure_machine(machine, &topology, cpu))
     {
         Some(Ok((pause, facts))) => (pause, Some(facts)),
         Some(Err(error)) => {
             let note = format!("The cost of a PAUSE was not measured: {error}.");
-            gathered.notes.push(note);
+            sampled_runs.notes.push(note);
             (None, None)
         }
         None => (None, None),
     };
-    gathered.record(plan, host_record(machine, &topology), pause, facts)
+    sampled_runs.into_record(plan, host_record(machine, &topology), pause, facts)
 }
 
-/// What the machine is now at a CPU.
-fn measure_around(
+/// The cost of a PAUSE, and the speed of clock and memory, on a CPU now.
+fn measure_machine(
     machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
     cpu: usize,
 ) -> Result<(Option<ProfilePause>, ProfileMachine), MachineError> {
-    let pause = pause(machine, cpu)?;
+    let pause = measure_pause(machine, cpu)?;
     Ok((pause, machine::measure(machine, topology, cpu)?))
 }
 
-/// Cost of a PAUSE on a CPU now; `None` if other programs had the CPU all the time.
-pub(crate) fn pause(
+/// The cost of a PAUSE on a CPU now; `None` if other programs used the CPU all the time.
+pub(crate) fn measure_pause(
     machine: &mut (impl Prober + ?Sized),
     cpu: usize,
 ) -> Result<Option<ProfilePause>, MachineError> {
-    for limit in PAUSE_TIMES {
+    for limit in PAUSE_LIMITS {
         let batches = machine.probe(&[Probe::Pause { cpu }], PAUSE_BATCHES, limit)?;
         let values = batches.into_iter().next().map(|batches| batches.values);
         let values = values.unwrap_or_default();
@@ -183,8 +183,8 @@ pub(crate) fn pause(
     Ok(None)
 }
 
-/// CPU time of a run as the kernel counted it, of the kernel's part too or not, seconds.
-pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
+/// CPU time of a run as the kernel accounts for it, seconds: with time in the kernel or without.
+pub(crate) fn accounted_cpu_s(run: &Run, has_kernel: bool) -> Option<f64> {
     let system = match has_kernel {
         true => run.system?,
         false => Duration::ZERO,
@@ -192,47 +192,47 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
     Some((run.user? + system).as_secs_f64())
 }
 
-/// Says that threads were missed, if samples represent clearly less CPU time than the kernel
-/// counted.
-pub(crate) fn describe_missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
-    let counted_s = check_sampled_time(sampled_s, counted_s)?;
+/// A note that threads were missed, if samples stand for clearly less CPU time than the kernel
+/// accounts for.
+pub(crate) fn describe_missed(sampled_s: f64, accounted_s: Option<f64>, hz: u32) -> Option<String> {
+    let accounted_s = check_sampled_time(sampled_s, accounted_s)?;
     Some(format!(
         "Samples cover {} of {} of CPU time: threads that live for less than {} are not sampled, and those with many short runs too rarely. Times are lower bounds, and shares are of the sampled time; pinwise trace sees all of it.",
         seconds(sampled_s),
-        seconds(counted_s),
+        seconds(accounted_s),
         seconds(1.0 / f64::from(hz.max(1)))
     ))
 }
 
-/// What was sampled so far.
+/// The runs sampled so far.
 #[derive(Debug, Default)]
-struct SamplesSoFar {
+struct SampledRuns {
     samples: Vec<Samples>,
     runs: Vec<ProfileRun>,
     own_cpu: Duration,
     notes: Vec<String>,
 }
 
-impl SamplesSoFar {
-    /// Takes a run; returns whether the next one makes sense.
+impl SampledRuns {
+    /// Adds a run; returns whether it succeeded.
     fn add(&mut self, sampled: SamplingResult, units: &Units) -> anyhow::Result<bool> {
         let samples = sampled.samples;
         let run = sampled.run.as_ref();
         let exit = run.and_then(|run| exit_of(&run.end));
-        let known = self.samples.first();
-        if known.is_some_and(|first| first.event != samples.event) {
+        let first = self.samples.first();
+        if first.is_some_and(|first| first.event != samples.event) {
             bail!("the runs were sampled by different events, which cannot be added");
         }
-        let alone = Profile::from_samples(std::slice::from_ref(&samples), &NOTHING);
+        let profile = Profile::from_samples(std::slice::from_ref(&samples), &TOTALS_ONLY);
         self.runs.push(ProfileRun {
             wall_s: samples.wall_s,
             samples: samples.total(),
-            cpu_s: alone.total.cpu_s(),
+            cpu_s: profile.total.cpu_s(),
             units: units.count(run, samples.wall_s)?,
-            used_cpu_s: run.and_then(|run| counted_s(run, true)),
-            waits_s: alone.accesses.map(|_| alone.waits.cpu_s()),
-            accesses_s: alone.accesses.map(Amount::cpu_s),
-            unread_s: alone.accesses.map(|_| alone.unread.cpu_s()),
+            used_cpu_s: run.and_then(|run| accounted_cpu_s(run, true)),
+            waits_s: profile.accesses.map(|_| profile.waits.cpu_s()),
+            accesses_s: profile.accesses.map(Amount::cpu_s),
+            unread_s: profile.accesses.map(|_| profile.unread.cpu_s()),
             exit,
         });
         self.own_cpu += sampled.own_cpu;
@@ -247,7 +247,7 @@ impl SamplesSoFar {
         Ok(exit.is_none_or(|exit| exit == 0))
     }
 
-    fn record(
+    fn into_record(
         self,
         plan: &ProfilePlan<'_>,
         host: pinwise_record::HostRecord,
@@ -267,10 +267,14 @@ impl SamplesSoFar {
             },
         };
         let mut notes = self.notes;
-        let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
-        let counted = counted.filter(|_| profile.kernel.is_some());
-        notes.extend(describe_missed(profile.total.cpu_s(), counted, first.hz));
-        notes.extend(sentence::cautions(
+        let accounted_s: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
+        let accounted_s = accounted_s.filter(|_| profile.kernel.is_some());
+        notes.extend(describe_missed(
+            profile.total.cpu_s(),
+            accounted_s,
+            first.hz,
+        ));
+        notes.extend(sentence::list_cautions(
             &profile,
             first.event,
             &work,
@@ -291,7 +295,7 @@ impl SamplesSoFar {
             own_cpu_s: self.own_cpu.as_secs_f64(),
             lost: self.samples.iter().map(|samples| samples.lost).sum(),
             figures: ProfileFigures::new(&profile, work.count),
-            sentence: sentence::summary(&profile),
+            sentence: sentence::summarise(&profile),
             work,
             pause,
             machine,
@@ -301,8 +305,7 @@ impl SamplesSoFar {
     }
 }
 
-/// Totals only.
-const NOTHING: Bounds = Bounds {
+const TOTALS_ONLY: Bounds = Bounds {
     functions: 0,
     threads: 0,
     spots: 0,

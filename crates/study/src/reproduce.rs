@@ -1,11 +1,10 @@
-//! The five field reports that pinwise grew from: every experiment as a plan,
-//! run on this machine with the arms that it can offer, or on the report's
-//! machine, simulated.
+//! Repeats the experiments of five published performance reports, on this machine as far as it can,
+//! or on the reports' machines, simulated.
 //!
-//! A simulation that returns its input proves nothing. What sets a parameter of a simulated machine
-//! is marked in its description (`field-reports/*.toml`) and printed as *given*; everything else
-//! follows from mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/machine.md`
-//! explains each.
+//! A simulation that returns its input proves nothing. A figure of a report that sets a parameter of
+//! the simulated machine is marked in its description (`field-reports/*.toml`) and printed as *given*;
+//! everything else follows from mechanisms (SMT, scheduler, caches, PAUSE) and is judged.
+//! `docs/machine.md` explains each.
 
 mod affinity_masks;
 mod claim;
@@ -36,21 +35,21 @@ use stage::{Answer, Arm, Stage, TooFew};
 /// A field report.
 #[derive(Debug, Clone, Copy)]
 pub struct Report {
-    /// Its name.
+    /// Name of the report.
     pub name: &'static str,
-    /// When and on what it was made.
+    /// Year and machine of the report.
     pub machine: &'static str,
-    /// Its experiments.
+    /// Names of its experiments.
     pub experiments: &'static [&'static str],
-    /// Descriptions of its machines.
+    /// Descriptions of its machines, to be simulated.
     descriptions: &'static [&'static str],
     simulate: fn(&mut Simulation<'_>) -> Result<Vec<ExperimentRecord>>,
-    here: fn(&mut Here<'_>) -> Result<Vec<ExperimentRecord>>,
-    /// Comparisons that it makes here, at most.
+    run_here: fn(&mut Here<'_>) -> Result<Vec<ExperimentRecord>>,
+    /// Maximum number of comparisons on this machine.
     comparisons: u32,
 }
 
-/// All of them, oldest experiments last.
+/// All reports.
 pub const REPORTS: [Report; 5] = [
     Report {
         name: "hyperthread-fill",
@@ -63,7 +62,7 @@ pub const REPORTS: [Report; 5] = [
         ],
         descriptions: &[hyperthread_fill::MACHINE],
         simulate: hyperthread_fill::simulate,
-        here: hyperthread_fill::run_here,
+        run_here: hyperthread_fill::run_here,
         comparisons: 1,
     },
     Report {
@@ -72,7 +71,7 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["totals", "ranking", "tests", "bandwidths"],
         descriptions: &[affinity_masks::MACHINE],
         simulate: affinity_masks::simulate,
-        here: affinity_masks::run_here,
+        run_here: affinity_masks::run_here,
         comparisons: 7,
     },
     Report {
@@ -88,7 +87,7 @@ pub const REPORTS: [Report; 5] = [
         ],
         descriptions: &[long_pause::MACHINE],
         simulate: long_pause::simulate,
-        here: long_pause::run_here,
+        run_here: long_pause::run_here,
         comparisons: 1,
     },
     Report {
@@ -97,7 +96,7 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["times", "working-set"],
         descriptions: &[],
         simulate: tuned_build::simulate,
-        here: tuned_build::run_here,
+        run_here: tuned_build::run_here,
         comparisons: 6,
     },
     Report {
@@ -106,29 +105,29 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["superpi"],
         descriptions: &[pinned_single_thread::INTEL, pinned_single_thread::AMD],
         simulate: pinned_single_thread::simulate,
-        here: pinned_single_thread::run_here,
+        run_here: pinned_single_thread::run_here,
         comparisons: 1,
     },
 ];
 
-/// How it is done.
+/// Settings of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Seed of orders and simulated machines.
     pub seed: u64,
-    /// Time for everything, on this machine.
+    /// Time for all experiments on this machine.
     pub budget: Duration,
     /// This executable, whose kernels are run.
     pub program: String,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// When it begins, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
     /// Name of the machine that runs it.
     pub host: String,
 }
 
-/// The settings of simulated experiments.
+/// What simulated experiments need.
 struct Simulation<'a> {
     seed: u64,
     observer: &'a mut dyn Observer,
@@ -136,7 +135,7 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     fn stage(&mut self, label: &str, text: &str) -> Result<Stage<'_>> {
-        Stage::on_description(label, text, self.seed, self.observer)
+        Stage::from_description(label, text, self.seed, self.observer)
     }
 
     fn machine(&self, label: &str, text: &str) -> Result<SimulatedMachine> {
@@ -144,7 +143,7 @@ impl Simulation<'_> {
     }
 }
 
-/// This machine.
+/// What experiments on this machine need.
 struct Here<'a> {
     stage: Stage<'a>,
     program: String,
@@ -159,7 +158,7 @@ impl Here<'_> {
         self.stage.machine()
     }
 
-    /// An arm that runs a kernel, written as `pinwise bench kernel …`.
+    /// An arm that runs this command, `pinwise bench kernel …`.
     fn arm(&self, name: &'static str, command: &str, place: &str) -> Arm {
         let mut arm = Arm::new(name, command, place);
         self.program.clone_into(&mut arm.command[0]);
@@ -176,13 +175,13 @@ impl Here<'_> {
 /// Runs reports on their own machines, simulated.
 ///
 /// # Errors
-/// If a description or a plan is wrong.
+/// If a description or a plan is not valid.
 pub fn simulate(
     reports: &[&Report],
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Reproduction> {
-    let mut record = opening(settings, true);
+    let mut record = open_record(settings, true);
     for report in reports {
         let mut simulation = Simulation {
             seed: settings.seed,
@@ -204,8 +203,8 @@ pub fn run_here(
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
 ) -> Result<Reproduction> {
-    let mut record = opening(settings, false);
-    let begun = machine.now();
+    let mut record = open_record(settings, false);
+    let start = machine.now();
     let comparisons: u32 = reports.iter().map(|report| report.comparisons).sum();
     let budget = settings.budget / comparisons.max(1);
     for report in reports {
@@ -218,7 +217,7 @@ pub fn run_here(
             stage: Stage::new(machine, metric, settings.seed, tuning, observer)?,
             program: settings.program.clone(),
         };
-        match (report.here)(&mut here) {
+        match (report.run_here)(&mut here) {
             Ok(experiments) => {
                 drop(here);
                 let mut described = describe_report(report, experiments)?;
@@ -238,11 +237,11 @@ pub fn run_here(
             Err(error) => return Err(error.context(report.name)),
         }
     }
-    record.elapsed_s = machine.now().saturating_sub(begun).as_secs_f64();
+    record.elapsed_s = machine.now().saturating_sub(start).as_secs_f64();
     Ok(close_record(record))
 }
 
-/// A report whose experiments got no answer.
+/// The record of a report whose experiments could not be answered in the budget.
 fn unanswered_report(report: &Report, why: &str) -> ReportRecord {
     let experiments = report.experiments.iter().map(|name| ExperimentRecord {
         name: (*name).to_owned(),
@@ -257,7 +256,7 @@ fn unanswered_report(report: &Report, why: &str) -> ReportRecord {
     }
 }
 
-fn opening(settings: &Settings, simulated: bool) -> Reproduction {
+fn open_record(settings: &Settings, simulated: bool) -> Reproduction {
     Reproduction {
         header: Header::new(&settings.id, &settings.started, Vec::new()),
         host: settings.host.clone(),
@@ -271,7 +270,7 @@ fn opening(settings: &Settings, simulated: bool) -> Reproduction {
     }
 }
 
-/// A report with what its descriptions say is assumed.
+/// The record of a report, with the assumptions of its descriptions.
 fn describe_report(report: &Report, experiments: Vec<ExperimentRecord>) -> Result<ReportRecord> {
     let mut assumed = Vec::new();
     for text in report.descriptions {

@@ -1,13 +1,13 @@
 //! Finds the best placement among very many in few runs.
 //!
-//! On a large machine T threads can be placed in about 10^17 ways; what is tried are *shapes*
-//! (`placement::space`), at most some dozens. A few informative runs (`features`, D-optimal) teach
-//! a small model what the program is sensitive to; the model predicts all others and says how sure
-//! it is (`stats::surrogate`). Then blocks of `os-default`, the leader and its most dangerous
+//! On a large machine T threads can be placed in about 10^17 ways; candidates are *shapes*
+//! (`placement::space`), at most some dozens. From a few informative runs (`features`, D-optimal), a
+//! small model learns what the program is sensitive to; it predicts all other candidates, with their
+//! uncertainty (`stats::surrogate`). Then blocks of `os-default`, the leader and its strongest
 //! challengers run until hardly any can beat the leader by more than the indifference zone
 //! (`choice`). Moves of one thread of the winner are tried if the model leaves room for them. The
-//! winner is measured afresh against `os-default` (`confirm`): a screening estimate is never the
-//! result, and against itself on other CPUs (`other_cpus`): equal CPUs may not behave alike.
+//! winner is measured afresh against `os-default` (`confirm`), since the estimate that selected it is
+//! too good, and against the same shape on other CPUs (`other_cpus`), since equal CPUs may differ.
 
 mod assemble;
 mod blocks;
@@ -42,40 +42,40 @@ use pinwise_workload::{Metric, Workload};
 pub struct Candidate {
     /// Unique name.
     pub name: String,
-    /// What runs, number of threads included.
+    /// The command, number of threads included.
     pub workload: Workload,
     /// The CPUs that it runs on.
     pub place: Realised,
-    /// Its CPUs' units; for `os-default` those of all allowed CPUs.
+    /// The units of its CPUs; for `os-default` those of all allowed CPUs.
     pub occupancy: Occupancy,
-    /// Threads; of `os-default` those that were counted.
+    /// Number of threads; for `os-default` the counted number.
     pub threads: usize,
 }
 
-/// A search that can be carried out.
+/// The plan of a search.
 #[derive(Debug, Clone)]
 pub struct SearchPlan {
-    /// The program as written; `{threads}` in it is replaced by their number.
+    /// The command as written; `{threads}` in it stands for the number of threads.
     pub workload: Workload,
     /// Numbers of threads to search, ascending.
     pub threads: Vec<usize>,
-    /// Are threads set by the environment of each run?
+    /// Is the number of threads set in the environment of each run?
     pub sets_threads: bool,
     /// Threads of `os-default`: set, or (if `default_is_counted`) counted.
     pub default_threads: usize,
-    /// Does the program choose the threads of `os-default` itself?
+    /// Does the program choose the number of threads with `os-default` itself?
     pub default_is_counted: bool,
-    /// Indifference zone, as a share.
-    pub within: f64,
-    /// How much worse the least resource may be, as a share.
-    pub least_within: f64,
-    /// What is compared.
+    /// Indifference zone: smallest relative difference of interest.
+    pub min_effect: f64,
+    /// How much slower than the best, relative, the arm with the fewest resources may be.
+    pub max_slowdown: f64,
+    /// The metric.
     pub metric: Metric,
     /// Unit of the figure where the metric has none; empty if unknown.
     pub unit: String,
     /// Maximum number of runs of profiling, search and refinement.
     pub max_runs: Option<usize>,
-    /// Time for everything.
+    /// Time for the whole search.
     pub budget: Option<Duration>,
     /// Maximum number of pairs of the confirmation; 0 for none.
     pub confirmation_pairs: usize,
@@ -83,34 +83,34 @@ pub struct SearchPlan {
     pub warmup: usize,
     /// Seed of the order of runs.
     pub seed: u64,
-    /// What becomes of the command's output.
+    /// Where the command's output goes.
     pub output: Output,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// The arguments that it was made from; empty if no command line was.
+    /// Arguments on the command line; empty if there was none.
     pub argv: Vec<String>,
-    /// When it begins, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// Labels of the user's.
+    /// The user's labels.
     pub tags: Vec<String>,
 }
 
-/// Who watches a search.
+/// Receives the events of a search.
 pub trait Observer {
-    /// The search begins, or resumes; the record has its plan, and the runs made before.
+    /// The search begins or resumes; the record has the plan and earlier runs.
     fn begin(&mut self, _record: &SearchRecord) {}
 
-    /// A run is about to begin: the candidate's name, runs so far, the leader.
+    /// A run is about to begin.
     fn progress(&mut self, _progress: &Progress<'_>) {}
 
-    /// A block is over: what is known now, to be stored.
+    /// A block is over; this is the record so far.
     fn block(&mut self, _record: &SearchRecord) {}
 
-    /// Something the user should know at once, as a full sentence.
+    /// The user should know this full sentence at once.
     fn warn(&mut self, _sentence: &str) {}
 }
 
-/// A watcher that ignores everything.
+/// An observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
@@ -121,9 +121,9 @@ impl Observer for NoObserver {}
 pub struct Progress<'a> {
     /// `warm-up`, `profiling`, `search`, `refinement`, `confirmation`.
     pub step: &'static str,
-    /// Runs that count so far.
+    /// Runs so far.
     pub runs: usize,
-    /// The maximum number of runs, if that is known.
+    /// Maximum number of runs, if there is one.
     pub most_runs: Option<usize>,
     /// The candidate that runs next.
     pub arm: &'a str,
@@ -132,31 +132,31 @@ pub struct Progress<'a> {
 }
 
 impl SearchPlan {
-    /// Checks figures that no type can check.
+    /// Checks that settings are in their ranges.
     fn check(&self) -> Result<(), StudyError> {
-        let bad = |text: &str| Err(StudyError::Plan(text.to_owned()));
+        let reject = |text: &str| Err(StudyError::Plan(text.to_owned()));
         if self.threads.is_empty() {
-            return bad("--threads: at least one number of threads is needed");
+            return reject("--threads: at least one number of threads is needed");
         }
-        if !(self.within > 0.0 && self.within < 1.0) {
-            return bad("--min-effect must lie between 0 and 100 %");
+        if !(self.min_effect > 0.0 && self.min_effect < 1.0) {
+            return reject("--min-effect must lie between 0 and 100 %");
         }
-        if !(self.least_within > 0.0 && self.least_within < 1.0) {
-            return bad("--max-slowdown must lie between 0 and 100 %");
+        if !(self.max_slowdown > 0.0 && self.max_slowdown < 1.0) {
+            return reject("--max-slowdown must lie between 0 and 100 %");
         }
         if self.max_runs == Some(0) {
-            return bad("--max-runs must be at least 1");
+            return reject("--max-runs must be at least 1");
         }
         if self.max_runs.is_none() && self.budget.is_none() {
-            return bad("a budget is needed: --budget or --max-runs");
+            return reject("a budget is needed: --budget or --max-runs");
         }
         Ok(())
     }
 }
 
 impl SearchPlan {
-    /// Why there is nothing to search, and the comparison that measures what can be.
-    fn nothing_to_search(&self, topology: &Topology) -> String {
+    /// Why there is nothing to search, with a comparison to run instead.
+    fn explain_nothing_to_search(&self, topology: &Topology) -> String {
         let threads = match self.threads.as_slice() {
             [threads] => count(*threads, "thread"),
             _ => "threads".to_owned(),
@@ -165,8 +165,8 @@ impl SearchPlan {
         if topology.allowed.len() < 2 {
             return why;
         }
-        let each = self.threads.first().filter(|_| self.sets_threads);
-        let option = each.map(|threads| match self.workload.has_thread_placeholder() {
+        let threads = self.threads.first().filter(|_| self.sets_threads);
+        let option = threads.map(|threads| match self.workload.has_thread_placeholder() {
             true => ("--parameter", format!("threads={threads}")),
             false => ("--threads-env", threads.to_string()),
         });
@@ -176,20 +176,20 @@ impl SearchPlan {
     }
 }
 
-/// Carries out a plan. With `past`, a record that was cut off, it resumes where that ended: earlier
-/// runs are not repeated (on a simulated machine they are, since nothing else restores its clock
-/// and random numbers).
+/// Runs a search. With `past`, the record of an interrupted search, it resumes where that ended:
+/// earlier runs are not repeated (on a simulated machine they are, to restore its clock and random
+/// numbers).
 ///
 /// # Errors
-/// [`StudyError`] if the plan is refused, `os-default` fails, or a command cannot be started at
-/// all. Interrupted searches are not errors: the record says so.
+/// [`StudyError`] if the plan is not valid, `os-default` fails, or a command cannot be started. An
+/// interrupted search is not an error: the record says so.
 pub fn run(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<SearchRecord, StudyError> {
-    engine::carry_out(plan, past, machine, observer)
+    engine::run_search(plan, past, machine, observer)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! A limit on CPU time: part of the place, or a disturbance.
+//! Tells whether a limit on CPU time disturbed a run, or belongs to the place where it runs.
 //!
-//! Under a permanent limit (a container's, a service's) every run is stopped again and again. That
-//! is how the program runs there, and what is compared there. But if a limit stops a run only now
-//! and then, because others in the cgroup used it up, that run says nothing about its arm.
+//! Under a permanent limit (a container's, a service's) every run is stopped again and again; that
+//! is how the program runs there, so such runs count. But a limit may stop a run only now and then,
+//! because other processes of the cgroup have used it up; that run was disturbed.
 
-/// Number of runs after which it is known whether a limit stops most of them. A program that needs
-/// about as much as the limit allows is not stopped in every run.
-const KNOWN_AFTER: usize = 4;
-/// Fewer than one run in this many is rare.
-const RARE: usize = 4;
+/// Before this number of runs no run counts as disturbed: whether stops are rare is unknown.
+const MIN_RUNS: usize = 4;
+/// Stops are rare if fewer than one in this many runs was stopped. A program that needs about as
+/// much CPU time as the limit allows is not stopped in every run.
+const RARE_ONE_IN: usize = 4;
 
 /// The runs of an arm so far, and how many of them a limit stopped.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,11 +18,11 @@ pub(crate) struct Stops {
 }
 
 impl Stops {
-    /// Counts a run that was stopped this many times. Returns whether the limit disturbed
-    /// it: it was stopped, and few runs of the arm before it were.
-    pub(crate) fn count(&mut self, throttled: Option<u64>) -> bool {
+    /// Counts a run that was stopped this many times. Returns whether the limit disturbed it: it was
+    /// stopped, and stops were rare among the arm's earlier runs.
+    pub(crate) fn add_run(&mut self, throttled: Option<u64>) -> bool {
         let is_stopped = throttled.is_some_and(|times| times > 0);
-        let is_rare = self.runs >= KNOWN_AFTER && self.stopped * RARE < self.runs;
+        let is_rare = self.runs >= MIN_RUNS && self.stopped * RARE_ONE_IN < self.runs;
         self.runs += 1;
         self.stopped += usize::from(is_stopped);
         is_stopped && is_rare
@@ -33,33 +33,33 @@ impl Stops {
 mod tests {
     use super::*;
 
-    /// Which of these runs are disturbed; `x` was stopped.
+    /// Marks disturbed runs with `d`; `x` in `runs` is a stopped run.
     fn list_disturbed_runs(runs: &str) -> String {
         let mut stops = Stops::default();
-        let of_run = |mark: char| match stops.count(Some(u64::from(mark == 'x'))) {
+        let mark_run = |run: char| match stops.add_run(Some(u64::from(run == 'x'))) {
             true => 'd',
             false => '.',
         };
-        runs.chars().map(of_run).collect()
+        runs.chars().map(mark_run).collect()
     }
 
     #[test]
-    fn a_limit_that_is_always_there_disturbs_nothing() {
+    fn a_limit_that_stops_every_run_disturbs_none() {
         assert_eq!(list_disturbed_runs("xxxxxxxx"), "........");
     }
 
     #[test]
-    fn stops_that_come_and_go_disturb() {
+    fn rare_stops_disturb_their_runs() {
         assert_eq!(list_disturbed_runs(".....x....x."), ".....d....d.");
     }
 
     #[test]
-    fn nothing_is_rare_among_few_runs() {
+    fn the_first_runs_are_never_disturbed() {
         assert_eq!(list_disturbed_runs(".x.x...x"), "........");
     }
 
     #[test]
-    fn a_limit_that_becomes_permanent_counts_after_a_while() {
+    fn a_limit_that_becomes_permanent_ceases_to_disturb() {
         assert_eq!(list_disturbed_runs("....xxxxx"), "....dd...");
     }
 }

@@ -1,5 +1,5 @@
-//! A trace from order to record: the machine's events go through the analysis and to other
-//! listeners, and the result is recorded and judged.
+//! Makes a trace: passes the machine's events to the analysis and to another listener, and records
+//! and judges the result.
 
 mod answer;
 mod blocking;
@@ -15,7 +15,7 @@ mod waiters;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use recorder::{About, TraceRecorder};
+pub use recorder::{TraceDetails, TraceRecorder};
 
 use crate::host::host_record;
 use crate::load;
@@ -24,34 +24,33 @@ use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier}
 use pinwise_sched::{Availability, Event, Tier};
 use pinwise_topology::Topology;
 
-/// How long events may be held back: a live view would want less, but each look disturbs the traced
-/// program.
+/// How long events may be held back before they are read. A shorter time would make a live view
+/// smoother, but each read disturbs the traced program.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// A trace to be made.
+/// What to trace, and how.
 #[derive(Debug, Clone)]
 pub struct TracePlan<'a> {
-    /// Whom it is about, for the machine.
+    /// The command or process, as the machine needs it.
     pub subject: Subject<'a>,
-    /// Whom to trace, for the record.
+    /// The same command or process, as the record describes it.
     pub source: TraceSource,
-    /// The machine's tiers, as [`Tracer::tiers`] returns them: each is tried for that, which is not
-    /// repeated for every trace.
+    /// The machine's tiers, from [`Tracer::tiers`], which is too slow to repeat for every trace.
     pub tiers: &'a [Availability],
     /// The tier; `None`: the most detailed that is permitted.
     pub tier: Option<Tier>,
-    /// For how long at most.
+    /// The trace ends after this time; `None`: when the program ends.
     pub limit: Option<Duration>,
-    /// Time for measuring the tier's overhead beforehand; zero: not measured.
+    /// Time to measure the tier's overhead beforehand; zero: it is not measured.
     pub calibration: Duration,
-    /// Also add up interrupts: the machine with the interrupts of its devices, by which they are
-    /// named.
+    /// If given, interrupts are added up as well. The topology has the interrupts of its devices,
+    /// which name them.
     pub interrupts: Option<&'a Topology>,
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
-    /// Is the trace of a command useful if the user interrupts it?
+    /// Is the trace of a command kept if the user interrupts it?
     pub keeps_interrupted: bool,
-    /// Labels.
+    /// Tags of the record.
     pub tags: Vec<String>,
 }
 
@@ -72,7 +71,7 @@ pub fn run_trace(
         }
         _ => Vec::new(),
     };
-    // What the tier shows is known for certain only afterwards, but the tier reports it beforehand.
+    // The machine may fall back to another tier, but the recorder needs a scope beforehand.
     let scope = expected.map_or_else(|| Tier::Bpf.scope(), Tier::scope);
     let order = TraceOrder {
         subject: plan.subject,
@@ -91,7 +90,7 @@ pub fn run_trace(
     if end == Some(&End::Interrupted) && !plan.keeps_interrupted {
         return Err(MachineError::Interrupted);
     }
-    let about = About {
+    let details = TraceDetails {
         source: plan.source.clone(),
         tier: if machine.is_simulated() {
             TraceTier::Simulated
@@ -104,8 +103,8 @@ pub fn run_trace(
         notes: traced.notes.clone(),
         tags: plan.tags.clone(),
     };
-    let mut record = both.recorder.close(about);
-    record.figures.memory = memory::memory(
+    let mut record = both.recorder.finish(details);
+    record.figures.memory = memory::summarize(
         &traced.pages,
         traced.from_ns,
         &record.cpus,
@@ -113,7 +112,7 @@ pub fn run_trace(
         traced.numa_balancing,
     );
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
-    record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
+    record.cost = cost.map(|cost| estimate_overhead(cost, &record, traced.own_cpu));
     if costs.is_empty() && !plan.calibration.is_zero() && !machine.is_simulated() {
         let note = "What tracing cost was not measured: the machine was too busy.";
         record.header.notes.push(note.to_owned());
@@ -129,19 +128,19 @@ pub fn run_trace(
         record.header.findings.extend(found);
     }
     if let Some((summary, named)) = traced.interrupts.as_ref().zip(plan.interrupts) {
-        record.interrupts = Some(interrupts::record(summary, &record, named));
-        let found = interrupts::findings(&record, named);
+        record.interrupts = Some(interrupts::make_record(summary, &record, named));
+        let found = interrupts::list_findings(&record, named);
         record.header.findings.extend(found);
     }
     let counted = traced.run.as_ref();
     let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
-    findings::add(&mut record, plan.tiers, counted);
+    findings::add_live(&mut record, plan.tiers, counted);
     name_others(&mut record, machine);
     Ok(record)
 }
 
-/// Names the busiest processes that the trace is not about in the findings that blame others, and
-/// concludes from all findings.
+/// Names the busiest untraced processes in the findings that blame other programs, and then writes
+/// the conclusion from all findings.
 fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
     let traced = record.threads.iter().filter_map(|thread| thread.process);
     let traced: BTreeSet<i32> = traced.collect();
@@ -150,11 +149,11 @@ fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
         busy.retain(|one| !traced.contains(&one.process));
         busy
     });
-    // The conclusion has the advice of a finding.
-    answer::fill(record);
+    // It repeats the advice of a finding.
+    answer::write(record);
 }
 
-/// Which processes outlived a command, and how they go on.
+/// A note on processes that a command left running; `how` says how they continue.
 pub(crate) fn describe_left_running(run: &Run, how: &str) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
@@ -192,7 +191,7 @@ pub fn choose_richest(tiers: &[Availability]) -> Option<Tier> {
     permitted.map(|tier| tier.tier).max()
 }
 
-/// All tiers of a machine with their overhead, measured for about this long in total.
+/// All tiers of a machine with their overhead, which takes about `time` in total to measure.
 ///
 /// # Errors
 /// [`MachineError`], see [`Tracer::tracing_cost`].
@@ -232,7 +231,7 @@ fn tier_records(tiers: &[Availability], costs: &[TierCost]) -> Vec<TierRecord> {
     tiers.iter().map(record).collect()
 }
 
-fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCost {
+fn estimate_overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCost {
     let totals = &record.figures.totals;
     let switches = totals.switches.unwrap_or(0) as f64;
     let added_s = switches * cost.ns_per_switch.max(0.0) * 1e-9;
@@ -247,10 +246,10 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
-/// What a shell reports for a command that Ctrl-C ended.
+/// The exit status that a shell reports for a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 128 + 2;
 
-/// As a shell reports it; `None` if it was ended as requested (`--for`).
+/// The exit status, as a shell reports it; `None` if the command was ended as requested (`--for`).
 pub(crate) fn exit_of(end: &End) -> Option<i32> {
     match end {
         End::Status(status) => Some(*status),
@@ -268,7 +267,7 @@ struct Both<'a> {
 
 impl Listener for Both<'_> {
     fn events(&mut self, events: &[Event]) {
-        self.recorder.take(events);
+        self.recorder.add(events);
         self.witness.events(events);
     }
 

@@ -153,7 +153,7 @@ pub(crate) fn run(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutc
 fn run_search(case: &Case, seed: u64) -> Result<SearchRecord> {
     let plan = SearchPlan {
         workload: case.program.clone(),
-        within: WITHIN,
+        min_effect: WITHIN,
         max_runs: Some(MAX_RUNS),
         confirmation_pairs: 0,
         ..search_worlds::plan(case.threads, seed)

@@ -18,7 +18,7 @@ use pinwise_machine::{Binding, Host, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, ComparePlan};
-use pinwise_study::live::{ServiceState, describe, service_record};
+use pinwise_study::live::{ServiceState, add_service_findings, service_record};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
@@ -98,7 +98,7 @@ pub(super) fn compare(
         has_ended: !machine.exists(),
     };
     give_back(machine, terminal);
-    describe(&mut record, &state);
+    add_service_findings(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
     finish(&record, &args.experiment.results, terminal)?;
     Ok(match exit(&record, &state) {

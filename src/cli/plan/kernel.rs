@@ -13,7 +13,7 @@ use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
 use pinwise_record::{Finding, TopologyRecord};
 use pinwise_study::bench::cache_fit;
-use pinwise_study::bench::command::{Call, look};
+use pinwise_study::bench::command::{Call, run_once};
 use pinwise_topology::Topology;
 use pinwise_workload::Workload;
 
@@ -154,13 +154,13 @@ impl KernelRequest {
             ..self.call.clone()
         };
         let place = Placement::os_default().realise(topology)?;
-        let facts = look(&Workload::new(call.command()?), &place, machine)?;
+        let facts = run_once(&Workload::new(call.command()?), &place, machine)?;
         let Some(facts) = facts.filter(|facts| facts.working_set_bytes > 0) else {
             return Ok(None);
         };
-        let caches = cache_fit::caches(topology, known);
+        let caches = cache_fit::find_data_caches(topology, known);
         let bytes = facts.working_set_bytes;
-        let fit = cache_fit::fit(bytes, self.call.threads, &caches);
-        Ok(cache_fit::finding(self.call.kernel.name, bytes, &fit))
+        let fit = cache_fit::describe_fit(bytes, self.call.threads, &caches);
+        Ok(cache_fit::to_finding(self.call.kernel.name, bytes, &fit))
     }
 }

@@ -7,7 +7,7 @@ use pinwise_machine::Prober;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::chips::chip;
 use pinwise_spin::prediction::PauseCost;
-use pinwise_study::spin::pause::glance;
+use pinwise_study::spin::pause::measure_quickly;
 
 /// Figures that no processor has.
 const LARGEST_NS: f64 = 1e6;
@@ -67,7 +67,7 @@ pub(super) fn measure_this_machine(
     machine: &mut dyn Prober,
     ghz: Option<f64>,
 ) -> anyhow::Result<ProcessorRecord> {
-    let found = glance(machine)?;
+    let found = measure_quickly(machine)?;
     let mut processor = found.context(
         "PAUSE could not be measured here: name a processor with --chip, --pause-ns, or --pause-cycles and --ghz",
     )?;

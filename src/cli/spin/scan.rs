@@ -22,7 +22,7 @@ use pinwise_machine::{Probe, Prober};
 use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
 use pinwise_spin::chips::{Chip, chip};
 use pinwise_study::spin::probe_median;
-use pinwise_study::spin::scan::{Limit, Question, assemble};
+use pinwise_study::spin::scan::{GapLimit, ScanOptions, scan_binaries};
 
 /// Chips that gaps are reported for if none is named.
 const DEFAULT_CHIPS: [&str; 5] = [
@@ -58,7 +58,7 @@ pub(super) fn scan(
             open_machine(global, 0, CycleCounting::IfCheap)?.as_mut(),
         )?);
     }
-    let limit = args.max_blind_gap.map(|gap| Limit {
+    let limit = args.max_blind_gap.map(|gap| GapLimit {
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
         unknown_fails: args.unknown == UnknownGap::Fail,
     });
@@ -79,7 +79,7 @@ pub(super) fn scan(
         });
         None
     });
-    let mut record = assemble(binaries, chips, Question { cpus, limit });
+    let mut record = scan_binaries(binaries, chips, ScanOptions { cpus, limit });
     record.skipped = skipped;
     print_skipped(&record, terminal)?;
     (record.id, record.started) = new_id_and_start();

@@ -13,7 +13,7 @@ use crate::cli::{Exit, topology};
 use pinwise_record::{HostRecord, TraceSource};
 use pinwise_sched::import::{Facts, Import, Imported, TraceSubject};
 use pinwise_sched::{Event, EventKind};
-use pinwise_study::trace::{About, TraceRecorder};
+use pinwise_study::trace::{TraceDetails, TraceRecorder};
 use pinwise_topology::{CpuSet, Topology};
 
 pub(super) fn import(
@@ -39,11 +39,11 @@ pub(super) fn import(
         .map_or(TraceSubject::Default, TraceSubject::Process);
     let imported = import.read(whom, &mut |events| {
         note_cpus(events, &mut cpus);
-        recorder.take(events);
+        recorder.add(events);
         sinks.take(events);
     });
     let imported = imported.with_context(named)?;
-    let about = About {
+    let details = TraceDetails {
         source: TraceSource::Import {
             path: named(),
             pid: args.pid,
@@ -55,7 +55,13 @@ pub(super) fn import(
         notes: notes(imported, &facts, &topology, &cpus, args),
         tags: args.files.tags.clone(),
     };
-    super::finish(recorder.close(about), store, sinks, &args.files, terminal)
+    super::finish(
+        recorder.finish(details),
+        store,
+        sinks,
+        &args.files,
+        terminal,
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]

@@ -65,7 +65,7 @@ fn few_pairs_allow_no_interval() {
     assert_eq!(sequence.interval(&[]), None);
     assert_eq!(sequence.interval(&[0.5; 5]), None);
     assert_eq!(sequence.interval(&[f64::NAN; 50]), None);
-    assert_eq!(sequence.decision(&[0.5; 5], 0.01), Decision::Undecided);
+    assert_eq!(sequence.decide(&[0.5; 5], 0.01), Decision::Undecided);
     assert!(sequence.interval(&[0.5; 7]).is_some());
     let brief = Sequence::new(0.05, 0.03, 8);
     assert!(brief.interval(&[0.5; 6]).is_some());
@@ -95,7 +95,7 @@ fn decisions_follow_the_interval() {
     ] {
         let differences: Vec<f64> = (0..30).map(|i| effect + wiggle(i)).collect();
         let sequence = Sequence::new(0.05, 0.004, 20);
-        assert_eq!(sequence.decision(&differences, 0.01), expected);
+        assert_eq!(sequence.decide(&differences, 0.01), expected);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Do medians and means say what the typical run says?
+//! Checks whether median and mean agree with the typical run.
 //!
-//! The typical ratio is the one in the middle of all pairs of blocks. If arms differ by a factor,
-//! so do their medians and their means. If they differ in shape, the three separate: for an arm
-//! that is 1 % faster in six runs of ten and 20 % slower in the others, the median block says −1 %,
-//! the means +7 %, and the middle of all pairs +8 %. None of these is wrong, and no verdict says
-//! which was meant.
+//! The typical ratio is the middle of all pairs of blocks. If arms differ by one factor, median and
+//! mean give that factor as well. If the shapes of their distributions differ, the three separate:
+//! for an arm that is 1 % faster in six runs of ten and 20 % slower in the others, the median block
+//! gives −1 %, the means +7 %, and the middle of all pairs +8 %. None of these is wrong, and a
+//! verdict could mean any of them.
 //!
 //! The median is the median of the blocks' ratios. The ratio of the arms' medians is useless next
 //! to load: if runs have a few states that whole blocks share, it jumps from one to the next (it
@@ -17,28 +17,31 @@ use crate::judge::{Judge, Means};
 use crate::paired::{Interval, Paired};
 use crate::{Responses, agreement};
 
-/// Chance that arms which differ by one factor are distinguished by the median block,
-/// over all arms. Few runs in a second mode are hard to count, so it is large;
-/// since the median has to lie outside the interval as well, fewer verdicts on
-/// such arms are withheld (`docs/method.md`).
+/// Chance of a false alarm by the median block, over all arms, if arms differ by one factor. It is
+/// large because a second mode with few runs is hard to detect. The median must lie outside the
+/// interval as well, so that fewer verdicts are withheld (`docs/method.md`).
 const ALARM_OF_MEDIAN: f64 = 0.1;
-/// The same by the means: beside load they err by far more than the interval is
-/// wide, so that being outside of it says little.
+/// The same by the means. It is small because means vary so much beside load that lying outside the
+/// interval says little.
 const ALARM_OF_MEAN: f64 = 0.02;
 
-/// Medians and means of the ratio, `ln(ratio)`, if one of them lies outside the interval by more
-/// than the smallest effect of interest.
+/// Median and mean, as `ln(ratio)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Centres {
-    /// In the median block: as many have a higher ratio as a lower one.
+    /// The median of the blocks' ratios.
     pub median: f64,
-    /// Of the means.
+    /// The ratio of the arms' means.
     pub mean: f64,
 }
 
 impl JudgedContrast {
-    /// Medians and means, if they contradict the interval of a claim about the typical run.
-    pub(super) fn centres(&self, data: &Responses, interval: Interval) -> Option<Centres> {
+    /// Median and mean, if one of them lies outside the interval of the typical run by more than the
+    /// smallest effect of interest.
+    pub(super) fn find_other_centres(
+        &self,
+        data: &Responses,
+        interval: Interval,
+    ) -> Option<Centres> {
         if self.judge != Judge::Typical || self.decision == Decision::Undecided {
             return None;
         }
@@ -52,7 +55,9 @@ impl JudgedContrast {
         let contradicts = |value: f64, family: &dyn Family, alarm: f64| {
             let is_outside =
                 value > interval.high + self.delta || value < interval.low - self.delta;
-            is_outside && agreement::z(&typical, family).is_some_and(|z| self.is_beyond(z, alarm))
+            is_outside
+                && agreement::z_of_disagreement(&typical, family)
+                    .is_some_and(|z| self.is_beyond(z, alarm))
         };
         let is_contradicted = contradicts(centres.median, &medians, ALARM_OF_MEDIAN)
             || contradicts(centres.mean, &means, ALARM_OF_MEAN);
@@ -60,7 +65,7 @@ impl JudgedContrast {
     }
 }
 
-/// Signs of the differences, whose sum is 0 at their median.
+/// Differences whose scores are their signs: the sum is 0 at their median.
 struct Signs(Vec<f64>);
 
 impl Family for Signs {

@@ -1,7 +1,6 @@
-//! What a difference is under light, medium and heavy load, and whether it
-//! depends on it.
+//! Estimates a difference under light, medium and heavy load, and tests whether it depends on load.
 
-use super::{Circumstances, JudgedContrast, Split, part, typical};
+use super::{Circumstances, JudgedContrast, Split, estimate_typical, select};
 use crate::decision::Decision;
 use crate::describe::median;
 use crate::interaction;
@@ -15,27 +14,27 @@ pub struct LoadLevel {
     pub difference: f64,
 }
 
-/// The same in all three.
+/// A difference under light, medium and heavy load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadLevels {
     /// The third of the blocks with the lightest load.
     pub light: LoadLevel,
-    /// Between the two; `None` if the load had only two states.
+    /// The third between the two; `None` if the load had only two states.
     pub medium: Option<LoadLevel>,
-    /// The third with the heaviest.
+    /// The third with the heaviest load.
     pub heavy: LoadLevel,
 }
 
 impl LoadLevels {
     /// `None` if the load of a block is unknown, or is the same in all blocks.
     pub(super) fn from_differences(differences: &[f64], around: &Circumstances) -> Option<Self> {
-        let load = load_of(differences, around)?;
-        let places = interaction::rank(&load);
+        let load = load_of_blocks(differences, around)?;
+        let places = interaction::relative_ranks(&load);
         let level = |is_in: &dyn Fn(f64) -> bool| {
             let is_in = |block: usize| is_in(places[block]);
             Some(LoadLevel {
-                load: median(&part(&load, is_in))?,
-                difference: typical(part(differences, is_in))?,
+                load: median(&select(&load, is_in))?,
+                difference: estimate_typical(select(differences, is_in))?,
             })
         };
         Some(Self {
@@ -54,21 +53,22 @@ fn is_heavy(place: f64) -> bool {
     place >= 2.0 / 3.0
 }
 
-fn load_of(differences: &[f64], around: &Circumstances) -> Option<Vec<f64>> {
+/// The load of every block; `None` if one is unknown.
+fn load_of_blocks(differences: &[f64], around: &Circumstances) -> Option<Vec<f64>> {
     let load: Vec<f64> = around.load.iter().copied().collect::<Option<_>>()?;
     (load.len() == differences.len()).then_some(load)
 }
 
 impl JudgedContrast {
-    /// How the difference changes from light to heavy load; `None` if no test shows that it does.
-    pub(super) fn load(
+    /// The difference under light and heavy load; `None` unless the test shows that they differ.
+    pub(super) fn split_by_load(
         &self,
         differences: &[f64],
         around: &Circumstances,
         levels: &LoadLevels,
     ) -> Option<Split> {
-        let places = interaction::rank(&load_of(differences, around)?);
-        if !self.is_alarming(interaction::z(differences, &places)?) {
+        let places = interaction::relative_ranks(&load_of_blocks(differences, around)?);
+        if !self.is_alarming(interaction::z_of_dependence(differences, &places)?) {
             return None;
         }
         let (first, second) = (levels.light.difference, levels.heavy.difference);
@@ -77,7 +77,7 @@ impl JudgedContrast {
             Decision::Faster | Decision::Slower => {
                 turns || (second - first).abs() > self.estimate.abs()
             }
-            // What is small under every load is the same under every load.
+            // A difference that is small under every load does not contradict "the same".
             Decision::Same => turns && first.abs().max(second.abs()) >= self.delta,
             Decision::Undecided => turns,
         };

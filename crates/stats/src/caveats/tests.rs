@@ -107,13 +107,13 @@ fn count_raised(
         .filter(|&seed| {
             let (data, around) = experiment(world, blocks, seed);
             let (judged, interval) = judge(&data, is_last);
-            caveat(&judged.caveats(&data, &around, interval))
+            caveat(&judged.find_caveats(&data, &around, interval))
         })
         .count()
 }
 
 #[test]
-fn equal_arms_raise_few_doubts() {
+fn equal_arms_raise_few_caveats() {
     let equal = World::default();
     assert!(count_raised_of_200(equal, |d| d.order.is_some()) <= 11);
     assert!(count_raised_of_200(equal, |d| d.time.is_some()) <= 11);
@@ -126,7 +126,7 @@ fn equal_arms_raise_few_doubts() {
 }
 
 #[test]
-fn an_arm_that_leaves_a_mess_is_not_faster() {
+fn an_arm_that_slows_the_next_run_is_not_faster() {
     let messy = World {
         leaves: 0.05,
         ..World::default()
@@ -178,7 +178,7 @@ fn a_slow_fade_waits_while_it_still_looks_like_noise() {
         .filter(|&seed| {
             let (data, around) = fading(12, seed);
             let (judged, interval) = judge(&data, false);
-            judged.caveats(&data, &around, interval).is_early
+            judged.find_caveats(&data, &around, interval).is_early
         })
         .count();
     assert!(waiting >= 170, "{waiting} of 200");
@@ -192,20 +192,22 @@ fn a_slow_fade_waits_while_it_still_looks_like_noise() {
 }
 
 #[test]
-fn a_fade_that_goes_on_is_no_answer() {
+fn a_fade_that_goes_on_contradicts_the_claim() {
     let withheld = (0..100)
         .filter(|&seed| {
             let (fading, around) = fading(90, seed);
             let (judged, interval) = judge(&fading, true);
             assert_eq!(judged.decision, Decision::Slower);
-            judged.caveats(&fading, &around, interval).depends_on_time()
+            judged
+                .find_caveats(&fading, &around, interval)
+                .depends_on_time()
         })
         .count();
     assert!(withheld >= 90, "{withheld} of 100");
 }
 
 #[test]
-fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
+fn a_drift_that_is_small_beside_the_difference_withholds_nothing() {
     // Twenty blocks in which the ratio creeps from 4.98 to 5.06.
     let mut data = Responses::new(2);
     for block in 0..20 {
@@ -217,7 +219,7 @@ fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
         ..judge(&data, true).0
     };
     assert_eq!(judged.decision, Decision::Slower);
-    let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
+    let caveats = judged.find_caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert!(caveats.time.is_some(), "it does drift");
     assert!(!caveats.withholds(), "{caveats:?}");
 }
@@ -239,7 +241,7 @@ fn an_effect_of_load_withholds_a_verdict_if_its_sign_turns() {
 }
 
 #[test]
-fn what_is_small_under_every_load_is_the_same() {
+fn arms_that_differ_little_under_every_load_are_the_same() {
     let around = Circumstances {
         load: (0..60).map(|i| Some(f64::from(i % 2))).collect(),
         ..Circumstances::default()
@@ -258,7 +260,7 @@ fn what_is_small_under_every_load_is_the_same() {
 }
 
 #[test]
-fn few_slow_runs_contradict_many_quick_ones() {
+fn a_few_very_slow_runs_contradict_many_quick_ones() {
     let slow = World {
         effect: -0.02,
         slow: (0.1, 0.5),
@@ -273,7 +275,7 @@ fn few_slow_runs_contradict_many_quick_ones() {
 }
 
 #[test]
-fn what_may_be_gone_soon_waits_before_the_end() {
+fn claims_that_may_fade_wait_before_the_end() {
     let early = |world| count_raised(12, false, world, |d| d.is_early);
     let gaining = World {
         gains: 0.05,
@@ -305,7 +307,7 @@ fn two_arms_are_not_the_same_after_a_few_blocks() {
 }
 
 #[test]
-fn without_order_or_load_nothing_is_said_of_them() {
+fn without_known_order_or_load_there_are_no_caveats_on_them() {
     let (data, _) = experiment(
         World {
             leaves: 0.05,
@@ -315,7 +317,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         1,
     );
     let judged = expect_decision(Decision::Undecided);
-    let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
+    let caveats = judged.find_caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert_eq!((caveats.order, caveats.load), (None, None));
     assert_eq!(caveats.others.len(), 2);
 }

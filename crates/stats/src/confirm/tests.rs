@@ -31,7 +31,7 @@ fn last_look(data: &Responses, question: Question) -> Look {
 #[track_caller]
 fn check(p_values: &[f64], expected: &[usize]) {
     let levels: Vec<f64> = (1..=p_values.len()).map(|m| 0.05 / m as f64).collect();
-    assert_eq!(holm(p_values, &levels, 0), expected);
+    assert_eq!(holm_steps(p_values, &levels, 0), expected);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn holm_divides_by_the_arms_still_open() {
     check(&[], &[]);
     // An arm that was dropped without being rejected is open for good.
     let levels = [0.05, 0.025, 0.05 / 3.0];
-    assert_eq!(holm(&[0.001, 0.03], &levels, 1), [3, 2]);
+    assert_eq!(holm_steps(&[0.001, 0.03], &levels, 1), [3, 2]);
 }
 
 /// The second is 0.5 % off the first, the third 20 % faster, the last 30 % slower.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::chain::{Change, changes};
+use crate::chain::{Change, find_changes};
 use crate::confirm::Score;
 use crate::judge::Judge;
 use crate::normal;
@@ -45,7 +45,7 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
         around.before.push(vec![None, None]);
         around.load.push(None);
         if link.is_none() && data.blocks() >= width.pairs() {
-            let now = width.link(&data, &around);
+            let now = width.estimate_link(&data, &around);
             let is_enough = width.is_enough(now.as_slice());
             link = now.filter(|_| is_enough);
         }
@@ -56,7 +56,9 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
                 .map(|look| look.shared.estimate);
         }
     }
-    let link = link.or_else(|| width.link(&data, &around)).unwrap();
+    let link = link
+        .or_else(|| width.estimate_link(&data, &around))
+        .unwrap();
     Gate {
         decided: decided.unwrap_or(link.estimate),
         link,
@@ -81,7 +83,7 @@ fn a_step_in_a_chain_of_gates_is_located() {
     for _ in 0..10 {
         let effect = |step: usize| if step == 6 { 0.03 } else { 0.0 };
         let links = (0..12).map(|step| gate(effect(step), 0.01, &mut chance).link);
-        let found = changes(&links.collect::<Vec<_>>(), 0.05);
+        let found = find_changes(&links.collect::<Vec<_>>(), 0.05);
         let holds_it = |change: &Change| (change.first..=change.last).contains(&6);
         assert!(found.iter().any(holds_it), "{found:?}");
         let is_near =

@@ -39,26 +39,26 @@ fn contrast(low: f64, high: f64, caveats: Caveats) -> Contrast {
 }
 
 #[track_caller]
-fn check(low: f64, high: f64, expected: LimitStanding) {
+fn check(low: f64, high: f64, expected: LimitVerdict) {
     let contrast = contrast(low, high, Caveats::default());
-    assert_eq!(standing(&contrast, LIMIT), expected);
+    assert_eq!(judge(&contrast, LIMIT), expected);
 }
 
 #[test]
 fn the_interval_must_lie_on_one_side_of_the_limit() {
-    check(0.021, 0.03, LimitStanding::Slower);
+    check(0.021, 0.03, LimitVerdict::Slower);
     // Certainly slower, and by more according to the estimate.
-    check(0.001, 0.06, LimitStanding::Undecided);
-    check(0.001, 0.019, LimitStanding::Passed);
-    check(-0.03, -0.02, LimitStanding::Passed);
-    check(-0.01, 0.021, LimitStanding::Undecided);
-    check(f64::NEG_INFINITY, f64::INFINITY, LimitStanding::Undecided);
+    check(0.001, 0.06, LimitVerdict::Undecided);
+    check(0.001, 0.019, LimitVerdict::Passed);
+    check(-0.03, -0.02, LimitVerdict::Passed);
+    check(-0.01, 0.021, LimitVerdict::Undecided);
+    check(f64::NEG_INFINITY, f64::INFINITY, LimitVerdict::Undecided);
     // Counts have no spread: just at the limit is not beyond it.
-    check(LIMIT, LIMIT, LimitStanding::Passed);
+    check(LIMIT, LIMIT, LimitVerdict::Passed);
 }
 
 #[test]
-fn only_what_speaks_of_a_slow_down_withholds_a_pass() {
+fn only_caveats_that_suggest_a_slow_down_withhold_a_pass() {
     let by_order = |second: f64| Caveats {
         order: Some(Split {
             first: 0.0,
@@ -67,13 +67,13 @@ fn only_what_speaks_of_a_slow_down_withholds_a_pass() {
         }),
         ..Caveats::default()
     };
-    let stands = |second: f64, high: f64| {
+    let judge_caveat = |second: f64, high: f64| {
         let contrast = contrast(high - 0.01, high, by_order(second));
-        standing(&contrast, LIMIT)
+        judge(&contrast, LIMIT)
     };
-    assert_eq!(stands(-0.05, 0.01), LimitStanding::Passed);
-    assert_eq!(stands(0.05, 0.01), LimitStanding::Undecided);
-    assert_eq!(stands(0.05, 0.10), LimitStanding::Undecided);
+    assert_eq!(judge_caveat(-0.05, 0.01), LimitVerdict::Passed);
+    assert_eq!(judge_caveat(0.05, 0.01), LimitVerdict::Undecided);
+    assert_eq!(judge_caveat(0.05, 0.10), LimitVerdict::Undecided);
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn normal(chance: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// The final standing of an arm of this true effect, and after how many of `most`
+/// The final verdict of an arm of this true effect, and after how many of `most`
 /// blocks; runs vary by `sd`.
-fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (LimitStanding, usize) {
+fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (LimitVerdict, usize) {
     let mut confirmation = Confirmation::new(2, 0, QUESTION).with_limit(Some(LIMIT));
     let mut schedule = QUESTION.schedule(1);
     let mut data = Responses::new(2);
@@ -107,22 +107,22 @@ fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (Lim
         let due = schedule.due(block, most);
         let look = due.and_then(|depth| confirmation.look(&data, &around, most as f64, depth));
         if let Some(look) = look {
-            let standing = standing(&look.contrasts[0], LIMIT);
-            if standing != LimitStanding::Undecided {
-                return (standing, block);
+            let verdict = judge(&look.contrasts[0], LIMIT);
+            if verdict != LimitVerdict::Undecided {
+                return (verdict, block);
             }
         }
     }
-    (LimitStanding::Undecided, most)
+    (LimitVerdict::Undecided, most)
 }
 
 /// How many of `number` are slower, passed and undecided, and their blocks in total.
-fn count_standings(effect: f64, number: usize, sd: f64, most: usize, seed: u64) -> [usize; 4] {
+fn count_verdicts(effect: f64, number: usize, sd: f64, most: usize, seed: u64) -> [usize; 4] {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut counts = [0; 4];
     for _ in 0..number {
-        let (standing, blocks) = judge_arm(effect, sd, most, &mut chance);
-        counts[standing as usize] += 1;
+        let (verdict, blocks) = judge_arm(effect, sd, most, &mut chance);
+        counts[verdict as usize] += 1;
         counts[3] += blocks;
     }
     counts
@@ -130,7 +130,7 @@ fn count_standings(effect: f64, number: usize, sd: f64, most: usize, seed: u64) 
 
 #[test]
 fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
-    let [slower, passed, undecided, _] = count_standings(LIMIT, 80, 0.03, 60, 1);
+    let [slower, passed, undecided, _] = count_verdicts(LIMIT, 80, 0.03, 60, 1);
     // At most 2.5 % of each: more than 6 of 80 have a probability of 0.3 %.
     assert!(slower <= 6 && passed <= 6, "{slower} and {passed}");
     assert!(undecided >= 68, "{undecided}");
@@ -138,14 +138,14 @@ fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
 
 #[test]
 fn what_is_slower_by_less_does_not_fail() {
-    let [slower, ..] = count_standings(0.015, 60, 0.03, 60, 2);
+    let [slower, ..] = count_verdicts(0.015, 60, 0.03, 60, 2);
     assert!(slower <= 2, "{slower}");
 }
 
 #[test]
 fn what_is_off_the_limit_is_decided_while_there_are_runs() {
-    let [slower, passed, ..] = count_standings(0.06, 30, 0.03, 100, 3);
+    let [slower, passed, ..] = count_verdicts(0.06, 30, 0.03, 100, 3);
     assert!(slower >= 28 && passed == 0, "{slower} and {passed}");
-    let [slower, passed, ..] = count_standings(-0.02, 30, 0.03, 100, 4);
+    let [slower, passed, ..] = count_verdicts(-0.02, 30, 0.03, 100, 4);
     assert!(passed >= 28 && slower == 0, "{passed} and {slower}");
 }

@@ -16,7 +16,7 @@ fn normal(count: usize) -> Vec<f64> {
 #[test]
 fn the_bulk_of_normal_values_is_theirs() {
     for count in [20, 64, 65, 500] {
-        let found = bulk(&normal(count)).unwrap();
+        let found = find_bulk(&normal(count)).unwrap();
         assert!(found.centre.abs() < 1e-9, "{count}: {found:?}");
         assert!((found.scale - 1.0).abs() < 0.06, "{count}: {found:?}");
     }
@@ -26,7 +26,7 @@ fn the_bulk_of_normal_values_is_theirs() {
 fn the_bulk_does_not_follow_a_third_of_the_values() {
     let mut values = normal(70);
     values.extend(std::iter::repeat_n(9.0, 30));
-    let found = bulk(&values).unwrap();
+    let found = find_bulk(&values).unwrap();
     assert!(found.centre.abs() < 0.1 && found.scale < 1.15, "{found:?}");
 }
 

@@ -118,7 +118,7 @@ fn the_pairs_still_needed_do_not_depend_on_the_direction() {
         }
         let mut regression = Regression::new(question(), 3);
         let look = regression.look(&data, &around, 40).unwrap();
-        assert!(look.shows_an_interval());
+        assert!(look.has_interval());
         look.work_factor(DELTA)
     };
     assert!((factor(false) / factor(true) - 1.0).abs() < 1e-6);

@@ -12,7 +12,7 @@ const NOISE: f64 = 0.1;
 /// Statist. 1970; with prior variances: Chaloner and Verdinelli, Statist. Sci. 1995). Arms that
 /// `may` refuses are left out.
 #[must_use]
-pub fn informative(
+pub fn choose_informative(
     arms: &Arms,
     first: &[usize],
     count: usize,

@@ -159,10 +159,10 @@ fn the_posterior_of_two_runs_is_the_one_worked_out_by_hand() {
 
 #[test]
 fn a_design_takes_the_ends_before_the_middle() {
-    let chosen = informative(&arms_on_a_line(9), &[4], 3, &|_| true);
+    let chosen = choose_informative(&arms_on_a_line(9), &[4], 3, &|_| true);
     assert_eq!(chosen[0], 4);
     assert!(chosen.contains(&0) && chosen.contains(&8), "{chosen:?}");
-    let without = informative(&arms_on_a_line(9), &[4], 20, &|arm| arm != 0);
+    let without = choose_informative(&arms_on_a_line(9), &[4], 20, &|arm| arm != 0);
     assert_eq!(without.len(), 8);
     assert!(!without.contains(&0));
 }

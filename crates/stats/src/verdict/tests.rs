@@ -319,7 +319,7 @@ fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
     let names = ["old", "new"].map(str::to_owned);
     let wall = contrast(1, -0.02, 0.08, Decision::Undecided);
     let cpu = contrast(1, 0.027, 0.034, Decision::Slower);
-    let said = crate::beside::words_over_limit(&wall, &cpu, &setting(&names), "2.0 %");
+    let said = crate::beside::describe_over_limit(&wall, &cpu, &setting(&names), "2.0 %");
     let start = "new needs 2.7–3.5 % more CPU time than old, over the limit of 2.0 %; its ";
     assert!(said.starts_with(start), "{said}");
 }

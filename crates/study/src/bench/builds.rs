@@ -1,25 +1,24 @@
 //! The gain from building for this processor, from a comparison of one kernel
 //! under several instruction sets.
 //!
-//! It repeats the verdict of the contrast and judges nothing itself.
+//! The finding repeats the contrast's verdict; nothing is judged here.
 
 use pinwise_record::{Arm, Comparison, Finding, Severity};
 
 /// Adds the finding if the arms are builds of one kernel.
-pub fn describe(record: &mut Comparison) {
-    let found = worth(record);
-    record.header.findings.extend(found);
+pub fn add_gain(record: &mut Comparison) {
+    let finding = gain_from_newest_build(record);
+    record.header.findings.extend(finding);
 }
 
-fn worth(record: &Comparison) -> Option<Finding> {
+fn gain_from_newest_build(record: &Comparison) -> Option<Finding> {
     let baseline = record.arms.iter().find(|arm| arm.name == record.baseline)?;
-    let (oldest, place) = (isa(baseline)?, &baseline.placement.name);
-    let newest = record
-        .arms
-        .iter()
-        .rfind(|arm| arm.placement.name == *place && isa(arm).is_some_and(|isa| isa != oldest))?;
+    let (oldest, place) = (isa_of_kernel(baseline)?, &baseline.placement.name);
+    let newest = record.arms.iter().rfind(|arm| {
+        arm.placement.name == *place && isa_of_kernel(arm).is_some_and(|isa| isa != oldest)
+    })?;
     let contrast = record.contrasts.iter().find(|c| c.arm == newest.name)?;
-    let build = match isa(newest)? {
+    let build = match isa_of_kernel(newest)? {
         "native" => "a build for this processor".to_owned(),
         level => format!("a build for {level}"),
     };
@@ -35,8 +34,8 @@ fn worth(record: &Comparison) -> Option<Finding> {
     )
 }
 
-/// The instruction set of a kernel's command line.
-fn isa(arm: &Arm) -> Option<&str> {
+/// The instruction set in the arm's command line; `None` if it does not run a kernel.
+fn isa_of_kernel(arm: &Arm) -> Option<&str> {
     let is_kernel = arm.command.get(2).is_some_and(|word| word == "kernel");
     let at = arm.command.iter().position(|word| word == "--isa")?;
     arm.command
@@ -80,7 +79,7 @@ mod tests {
             ..ComparePlan::default()
         };
         let mut record = compare::run(&plan, &mut machine, &mut NoObserver).unwrap();
-        describe(&mut record);
+        add_gain(&mut record);
         let findings = record.findings.iter();
         let builds = findings.filter(|finding| finding.check == "build");
         builds.map(|finding| finding.sentence.clone()).collect()
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_arms_are_no_builds() {
+    fn arms_with_one_instruction_set_are_not_builds() {
         let same = "pinwise bench kernel fft --work 10 --isa v1";
         assert!(build_findings(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
     }

@@ -1,7 +1,7 @@
 //! A working set against the caches of a machine: which ones hold it.
 //!
 //! Sizes are the measured ones, as programs see them, if a ladder is stored; else the reported
-//! ones. If neither is known, nothing is said.
+//! ones. If neither is known, the description is empty.
 
 use pinwise_format::round_bytes;
 use pinwise_record::{Finding, Severity, TopologyRecord};
@@ -23,13 +23,13 @@ pub struct CacheSize {
 pub struct DataCaches {
     /// Innermost first.
     pub sizes: Vec<CacheSize>,
-    /// Were the sizes measured? Else they are reported.
+    /// Were the sizes measured? Otherwise they are those that the system reports.
     pub are_measured: bool,
 }
 
-/// Those of a machine, measured if `known` has them.
+/// The machine's data caches: as measured in `known` if it has a ladder, else as reported.
 #[must_use]
-pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> DataCaches {
+pub fn find_data_caches(topology: &Topology, known: Option<&TopologyRecord>) -> DataCaches {
     let reported = reported_caches(topology);
     let ladder = known.and_then(|known| known.measured.as_ref()?.ladder.as_ref());
     let measured: Vec<CacheSize> = ladder
@@ -75,26 +75,28 @@ fn reported_caches(topology: &Topology) -> Vec<CacheSize> {
     found
 }
 
-/// `works on 1 MiB a thread: more than L1 (32 KiB), fits L2 (2 MiB)`; empty if no cache is known.
-/// Threads that share a cache fill it together.
+/// Which caches hold the working set of `working_set_bytes` per thread, such as `works on 1 MiB a
+/// thread: more than L1 (32 KiB), fits L2 (2 MiB)`; empty if no cache is known. Threads that share
+/// a cache fill it together.
 #[must_use]
-pub fn fit(working_set_bytes: u64, threads: usize, caches: &DataCaches) -> String {
+pub fn describe_fit(working_set_bytes: u64, threads: usize, caches: &DataCaches) -> String {
     if caches.sizes.is_empty() {
         return String::new();
     }
     let demand = |cache: &CacheSize| {
         working_set_bytes.saturating_mul(threads.min(cache.shared_by).max(1) as u64)
     };
-    let named = |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
+    let describe_cache =
+        |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
     let (fits, outgrown): (Vec<&CacheSize>, Vec<&CacheSize>) = caches
         .sizes
         .iter()
         .partition(|cache| demand(cache) <= cache.bytes);
-    let holder = fits.first().map(|cache| named(cache));
+    let holder = fits.first().map(|cache| describe_cache(cache));
     let too_small = outgrown
         .iter()
         .rfind(|cache| fits.first().is_none_or(|holder| cache.level < holder.level))
-        .map(|cache| named(cache));
+        .map(|cache| describe_cache(cache));
     let against = match (too_small, holder) {
         (None, Some(holder)) => format!("fits {holder}"),
         (Some(small), Some(holder)) => format!("more than {small}, fits {holder}"),
@@ -112,9 +114,9 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &DataCaches) -> Strin
     )
 }
 
-/// As a finding of a comparison.
+/// The description `fit` as a finding of a comparison; `None` if it is empty.
 #[must_use]
-pub fn finding(kernel: &str, working_set_bytes: u64, fit: &str) -> Option<Finding> {
+pub fn to_finding(kernel: &str, working_set_bytes: u64, fit: &str) -> Option<Finding> {
     (!fit.is_empty()).then(|| {
         Finding::new(
             "working_set",
@@ -154,11 +156,11 @@ mod tests {
             sizes: CACHES.to_vec(),
             are_measured: false,
         };
-        assert_eq!(fit(bytes, threads, &caches), expected);
+        assert_eq!(describe_fit(bytes, threads, &caches), expected);
     }
 
     #[test]
-    fn sentences() {
+    fn the_smallest_cache_that_holds_the_working_set_of_all_sharers_is_named() {
         check(
             16 << 10,
             1,
@@ -184,14 +186,14 @@ mod tests {
             sizes: Vec::new(),
             are_measured: true,
         };
-        assert_eq!(fit(1, 1, &unknown), "");
+        assert_eq!(describe_fit(1, 1, &unknown), "");
     }
 
     #[test]
-    fn reported_caches_of_the_first_cpu() {
+    fn without_a_ladder_the_first_cpus_caches_are_as_reported() {
         let text = "l3:1(size=32MB) l2:2(size=1MB) l1d:1(size=32KB) core:1 pu:2";
-        let (topology, _) = (Topology::from_synthetic(text).unwrap(), ());
-        let found = caches(&topology, None);
+        let topology = Topology::from_synthetic(text).unwrap();
+        let found = find_data_caches(&topology, None);
         assert!(!found.are_measured);
         let sizes: Vec<(u8, u64, usize)> = found
             .sizes
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_sizes_come_first() {
+    fn measured_sizes_replace_reported_ones() {
         let topology = Topology::from_synthetic("l2:1(size=1MB) core:1 pu:2").unwrap();
         let mut known = TopologyRecord::new(&topology, &[]);
         known.measured = Some(Box::new(pinwise_record::Measured {
@@ -216,7 +218,7 @@ mod tests {
             }),
             ..Default::default()
         }));
-        let found = caches(&topology, Some(&known));
+        let found = find_data_caches(&topology, Some(&known));
         assert!(found.are_measured);
         assert_eq!(
             (found.sizes[0].bytes, found.sizes[0].shared_by),

@@ -1,8 +1,8 @@
-//! What is run: the kernels of a suite, the questions that it asks them, and
-//! the cells (threads, placement, instruction set, size) of each question.
+//! Plans what a bench runs: the kernels of a suite, what each is compared by (threads, placements,
+//! builds, sizes: the *question*), and the cells of each question.
 //!
-//! One question to one kernel is a *trial*: one randomised comparison whose
-//! first cell is the baseline. Pure: a machine enters only as its topology.
+//! One question to one kernel is a *trial*: one randomised comparison whose first cell is the
+//! baseline. Nothing is run here; the machine enters only as its topology.
 
 use super::smt::Smt;
 use crate::bench::cache_fit::CacheSize;
@@ -34,7 +34,7 @@ pub struct BenchRequest {
     pub kernels: Vec<&'static Kernel>,
     /// The suite.
     pub suite: Option<Suite>,
-    /// Placements; none for what suits.
+    /// Placements; empty for those that suit each number of threads.
     pub places: Vec<Placement>,
     /// Numbers of threads, ascending; empty for the suite's own.
     pub threads: Vec<usize>,
@@ -49,9 +49,9 @@ pub struct BenchRequest {
 pub struct Cell {
     /// Threads that share the work.
     pub threads: usize,
-    /// The requested placement, before it was cut to the threads.
+    /// The requested placement, before it was cut to the number of threads.
     pub family: String,
-    /// The CPUs that they run on.
+    /// The CPUs that the threads run on.
     pub place: Realised,
     /// Other placements of the same CPUs.
     pub same_as: Vec<String>,
@@ -74,29 +74,30 @@ pub struct Trial {
     pub work: u64,
 }
 
-/// What is known of the machine.
+/// What is known about the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct MachineFacts<'a> {
-    /// As it is reported.
+    /// The topology that the system reports.
     pub topology: &'a Topology,
-    /// Its siblings.
+    /// Its SMT siblings.
     pub smt: &'a Smt,
     /// Its caches, innermost first.
     pub caches: &'a [CacheSize],
 }
 
-/// Seconds of a unit of work on one core, and of starting and preparing a run.
+/// Assumed seconds of a unit of work on one core.
 const UNIT_S: f64 = 0.01;
+/// Assumed seconds to start and prepare a run.
 const START_S: f64 = 0.02;
 
 impl Trial {
-    /// What a block of all cells may take, seconds, if work is shared well:
-    /// trials get time in this proportion, so that all get as many blocks.
+    /// Expected seconds of a block of all cells if the work is shared well. Trials get time in
+    /// this proportion, so that all get equally many blocks.
     #[must_use]
     pub fn block_s(&self) -> f64 {
         let run_s = |cell: &Cell| {
-            let at_once = cell.threads.min(cell.place.cpus.len()).max(1);
-            START_S + self.work as f64 * UNIT_S / at_once as f64
+            let running = cell.threads.min(cell.place.cpus.len()).max(1);
+            START_S + self.work as f64 * UNIT_S / running as f64
         };
         self.cells.iter().map(run_s).sum()
     }
@@ -117,34 +118,34 @@ impl Trial {
     }
 }
 
-/// All trials, and what was left out, as full sentences.
+/// All trials, and full sentences about what was left out.
 ///
 /// # Errors
 /// [`RealiseError`] if a placement is not possible on this machine.
-pub fn trials(
-    wanted: &BenchRequest,
+pub fn plan_trials(
+    request: &BenchRequest,
     facts: MachineFacts<'_>,
 ) -> Result<(Vec<Trial>, Vec<String>), RealiseError> {
     let mut trials = Vec::new();
     let mut notes = Vec::new();
-    for suite in suites(wanted) {
-        for kernel in kernels(wanted, suite) {
-            if wanted.isas.len() > 1 && !kernel.has_versions {
+    for suite in split_suites(request) {
+        for kernel in kernels_of_suite(request, suite) {
+            if request.isas.len() > 1 && !kernel.has_versions {
                 notes.push(format!(
                     "{} is compiled for the baseline only and left out.",
                     kernel.name
                 ));
                 continue;
             }
-            trials.extend(trials_of_kernel(kernel, suite, wanted, facts)?);
+            trials.extend(plan_trials_of_kernel(kernel, suite, request, facts)?);
         }
     }
     trials.retain(|trial| trial.cells.len() > 1);
     Ok((trials, notes))
 }
 
-fn suites(wanted: &BenchRequest) -> Vec<Option<Suite>> {
-    match wanted.suite {
+fn split_suites(request: &BenchRequest) -> Vec<Option<Suite>> {
+    match request.suite {
         Some(Suite::All) => [Suite::Smt, Suite::Scaling, Suite::Memory, Suite::Caches]
             .map(Some)
             .to_vec(),
@@ -152,15 +153,16 @@ fn suites(wanted: &BenchRequest) -> Vec<Option<Suite>> {
     }
 }
 
-/// Kernels of a suite beyond its groups: how memory access affects siblings.
+/// Memory kernels of the suite `smt`, beside those that compute: they show how siblings compete for
+/// bandwidth and latency.
 const SMT_MEMORY: [&str; 2] = ["triad", "chase"];
 /// The kernel that measures latency.
 const CHASE: &str = "chase";
 
-fn kernels(wanted: &BenchRequest, suite: Option<Suite>) -> Vec<&'static Kernel> {
+fn kernels_of_suite(request: &BenchRequest, suite: Option<Suite>) -> Vec<&'static Kernel> {
     let is_computing = |kernel: &Kernel| matches!(kernel.group, Group::Integer | Group::Float);
     let belongs = |kernel: &Kernel| match suite {
-        None => wanted.kernels.iter().any(|k| k.name == kernel.name),
+        None => request.kernels.iter().any(|k| k.name == kernel.name),
         Some(Suite::Smt) => is_computing(kernel) || SMT_MEMORY.contains(&kernel.name),
         Some(Suite::Memory) => kernel.group == Group::Memory,
         Some(Suite::Caches) => kernel.group == Group::Cache || kernel.name == CHASE,
@@ -170,41 +172,49 @@ fn kernels(wanted: &BenchRequest, suite: Option<Suite>) -> Vec<&'static Kernel> 
     KERNELS.iter().filter(|kernel| belongs(kernel)).collect()
 }
 
-fn trials_of_kernel(
+fn plan_trials_of_kernel(
     kernel: &'static Kernel,
     suite: Option<Suite>,
-    wanted: &BenchRequest,
+    request: &BenchRequest,
     facts: MachineFacts<'_>,
 ) -> Result<Vec<Trial>, RealiseError> {
-    let isa = wanted.isas.first().copied().unwrap_or(Isa::Native);
+    let isa = request.isas.first().copied().unwrap_or(Isa::Native);
     let trial = |question: Question, cells: Vec<Cell>| Trial {
         kernel,
         question,
-        work: wanted.work.unwrap_or_else(|| work(&cells)),
+        work: request.work.unwrap_or_else(|| units_of_work(&cells)),
         cells,
     };
-    if wanted.isas.len() > 1 {
-        return Ok(vec![trial(Question::Builds, builds(wanted, facts)?)]);
+    if request.isas.len() > 1 {
+        return Ok(vec![trial(
+            Question::Builds,
+            cells_of_builds(request, facts)?,
+        )]);
     }
     let scaling = || -> Result<Trial, RealiseError> {
-        let cells = grid(kernel, wanted, facts, isa)?;
+        let cells = cells_of_scaling(kernel, request, facts, isa)?;
         Ok(trial(Question::Scaling, cells))
     };
     let siblings = || -> Result<Vec<Trial>, RealiseError> {
-        let asked = smt_cells(facts, isa)?;
-        Ok(asked
-            .into_iter()
-            .map(|(q, cells)| trial(q, cells))
+        let cells_by_question = cells_of_smt(facts, isa)?.into_iter();
+        Ok(cells_by_question
+            .map(|(question, cells)| trial(question, cells))
             .collect())
     };
     Ok(match suite {
         Some(Suite::Smt) if facts.smt.shared_core().is_some() => siblings()?,
-        Some(Suite::Smt) if is_open(facts) => {
-            vec![trial(Question::Scaling, one_and_all(facts, isa)?)]
+        Some(Suite::Smt) if may_hide_siblings(facts) => {
+            vec![trial(
+                Question::Scaling,
+                cells_of_one_thread_and_all(facts, isa)?,
+            )]
         }
         Some(Suite::Smt) => Vec::new(),
         Some(Suite::Caches) if kernel.name == CHASE => {
-            vec![trial(Question::Sizes, sizes(kernel, wanted, facts, isa)?)]
+            vec![trial(
+                Question::Sizes,
+                cells_of_sizes(kernel, request, facts, isa)?,
+            )]
         }
         Some(Suite::Caches) => {
             let mut trial = scaling()?;
@@ -215,18 +225,18 @@ fn trials_of_kernel(
             vec![trial]
         }
         Some(_) => vec![scaling()?],
-        None if wanted.places.is_empty() && wanted.threads.is_empty() => {
-            let mut all = vec![scaling()?];
-            all.extend(siblings()?);
-            all
+        None if request.places.is_empty() && request.threads.is_empty() => {
+            let mut trials = vec![scaling()?];
+            trials.extend(siblings()?);
+            trials
         }
         None => vec![scaling()?],
     })
 }
 
-/// May there be siblings that are not reported? Then one CPU against all shows at least what the
-/// others add at the moment.
-fn is_open(facts: MachineFacts<'_>) -> bool {
+/// May the machine have siblings that are not reported? Then one CPU against all CPUs shows at
+/// least what the other CPUs add at the moment.
+fn may_hide_siblings(facts: MachineFacts<'_>) -> bool {
     let is_virtual = facts.topology.identity.hypervisor.is_some();
     facts.smt.record.state == SmtState::Unstable || is_virtual
 }
@@ -234,7 +244,7 @@ fn is_open(facts: MachineFacts<'_>) -> bool {
 /// Units of work: 10 a thread of the cell with most threads, at most about 100 in total, at least 2
 /// a thread. A multiple of all thread counts if that costs little, since a static split of the rest
 /// would look like bad scaling.
-fn work(cells: &[Cell]) -> u64 {
+fn units_of_work(cells: &[Cell]) -> u64 {
     let most = cells.iter().map(|cell| cell.threads).max().unwrap_or(1) as u64;
     let least = most * (100 / most).clamp(2, 10);
     let multiple = cells.iter().fold(1u64, |multiple, cell| {
@@ -252,7 +262,12 @@ const fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cell, RealiseError> {
+fn new_cell(
+    threads: usize,
+    wish: Wish,
+    isa: Isa,
+    topology: &Topology,
+) -> Result<Cell, RealiseError> {
     let place = Placement::new(wish).realise(topology)?;
     Ok(Cell {
         threads,
@@ -267,17 +282,17 @@ fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cel
 type CellsByQuestion = Vec<(Question, Vec<Cell>)>;
 
 /// One CPU of a core against all of them; one CPU of every core against all.
-fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, RealiseError> {
+fn cells_of_smt(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, RealiseError> {
     let Some(core) = facts.smt.shared_core() else {
         return Ok(Vec::new());
     };
-    let cell = |threads: usize, wish: Wish| cell(threads, wish, isa, facts.topology);
+    let new_cell = |threads: usize, wish: Wish| new_cell(threads, wish, isa, facts.topology);
     let first = CpuSet::single(core.first().unwrap_or_default());
-    let mut requested = vec![(
+    let mut cells_by_question = vec![(
         Question::SmtCore,
         vec![
-            cell(1, Wish::Cpus(first))?,
-            cell(core.len(), Wish::Cpus(core.clone()))?,
+            new_cell(1, Wish::Cpus(first))?,
+            new_cell(core.len(), Wish::Cpus(core.clone()))?,
         ],
     )];
     let cores = &facts.smt.cores;
@@ -289,65 +304,81 @@ fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Reali
         };
         let all = facts.topology.allowed.len();
         let cells = vec![
-            cell(cores.len(), one_per_core)?,
-            cell(all, Wish::OsDefault)?,
+            new_cell(cores.len(), one_per_core)?,
+            new_cell(all, Wish::OsDefault)?,
         ];
-        requested.push((Question::SmtMachine, cells));
+        cells_by_question.push((Question::SmtMachine, cells));
     }
-    Ok(requested)
+    Ok(cells_by_question)
 }
 
-fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
+fn cells_of_one_thread_and_all(
+    facts: MachineFacts<'_>,
+    isa: Isa,
+) -> Result<Vec<Cell>, RealiseError> {
     let all = facts.topology.allowed.len();
     let numbers = if all > 1 { vec![1, all] } else { vec![1] };
     numbers
         .into_iter()
-        .map(|threads| cell(threads, Wish::OsDefault, isa, facts.topology))
+        .map(|threads| new_cell(threads, Wish::OsDefault, isa, facts.topology))
         .collect()
 }
 
 /// Every instruction set at every number of threads and placement; one thread under the scheduler
 /// if nothing else was requested.
-fn builds(wanted: &BenchRequest, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
-    let places = if wanted.places.is_empty() {
+fn cells_of_builds(
+    request: &BenchRequest,
+    facts: MachineFacts<'_>,
+) -> Result<Vec<Cell>, RealiseError> {
+    let places = if request.places.is_empty() {
         vec![Placement::os_default()]
     } else {
-        wanted.places.clone()
+        request.places.clone()
     };
-    let numbers = if wanted.threads.is_empty() {
+    let numbers = if request.threads.is_empty() {
         vec![1]
     } else {
-        wanted.threads.clone()
+        request.threads.clone()
     };
     let mut cells = Vec::new();
     for &threads in &numbers {
-        for isa in &wanted.isas {
-            cells.extend(row(threads, &places, *isa, facts.topology)?);
+        for isa in &request.isas {
+            cells.extend(cells_of_thread_count(
+                threads,
+                &places,
+                *isa,
+                facts.topology,
+            )?);
         }
     }
     Ok(cells)
 }
 
-/// Threads × placements.
-fn grid(
+/// Every number of threads at every placement.
+fn cells_of_scaling(
     kernel: &Kernel,
-    wanted: &BenchRequest,
+    request: &BenchRequest,
     facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
-    let numbers = if wanted.threads.is_empty() {
+    let numbers = if request.threads.is_empty() {
         numbers_of_threads(kernel, facts.topology.allowed.len())
     } else {
-        wanted.threads.clone()
+        request.threads.clone()
     };
     let mut cells = Vec::new();
     for threads in numbers {
-        let places = if wanted.places.is_empty() {
-            usual_places(threads, facts.topology)
+        let places = if request.places.is_empty() {
+            default_places(threads, facts.topology)
         } else {
-            wanted.places.clone()
+            request.places.clone()
         };
-        cells.extend(row(threads, &places, isa, facts.topology)?);
+        cells.extend(cells_of_thread_count(
+            threads,
+            &places,
+            isa,
+            facts.topology,
+        )?);
     }
     Ok(cells)
 }
@@ -368,9 +399,9 @@ fn numbers_of_threads(kernel: &Kernel, cpus: usize) -> Vec<usize> {
     numbers
 }
 
-/// Placements worth comparing for this many threads: one thread is left to the scheduler, several
+/// Placements worth comparing if the user names none: one thread is left to the scheduler, several
 /// may be near to each other or apart.
-fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
+fn default_places(threads: usize, topology: &Topology) -> Vec<Placement> {
     let mut places = vec![Placement::os_default()];
     let counts = topology.counts();
     if threads < 2 {
@@ -386,9 +417,9 @@ fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
     places
 }
 
-/// One number of threads at every placement, cut to as many CPUs if that makes sense; placements
-/// that mean the same CPUs are merged.
-fn row(
+/// One number of threads at every placement. Placements are cut to that many CPUs if that makes
+/// sense; those that mean the same CPUs are merged.
+fn cells_of_thread_count(
     threads: usize,
     places: &[Placement],
     isa: Isa,
@@ -396,13 +427,13 @@ fn row(
 ) -> Result<Vec<Cell>, RealiseError> {
     let mut realised = Vec::new();
     for place in places {
-        realised.push(cut(place, threads, topology)?);
+        realised.push(cut_to_threads(place, threads, topology)?);
     }
     let cells = merge_equivalent(realised)
         .into_iter()
         .map(|merged| Cell {
             threads,
-            family: family(&merged.placement.placement),
+            family: name_without_count(&merged.placement.placement),
             place: merged.placement,
             same_as: merged.also_named,
             isa,
@@ -412,14 +443,16 @@ fn row(
     Ok(cells)
 }
 
-/// The placement without the number of CPUs that this module gave it.
-fn family(placement: &Placement) -> String {
+/// The placement's name without the number of CPUs that [`cut_to_threads`] gave it.
+fn name_without_count(placement: &Placement) -> String {
     let text = placement.to_string();
     let count = placement.count.map(|n| format!("*{n}"));
     count.map_or(text.clone(), |count| text.replacen(&count, "", 1))
 }
 
-fn cut(
+/// The placement with one CPU per thread if it has more; placements that name CPUs, or a number of
+/// them, stay as they are.
+fn cut_to_threads(
     placement: &Placement,
     threads: usize,
     topology: &Topology,
@@ -453,39 +486,40 @@ fn level_of(kernel: &Kernel) -> u8 {
     digit.and_then(|level| level.parse().ok()).unwrap_or(1)
 }
 
-/// Half a cache for the threads that share it; the kernel's own size if the cache is not known or
-/// the kernel has a fixed size.
+/// Bytes per thread so that the threads that share a cache fill half of it; `None` (the kernel's
+/// default) if the cache is not known or the kernel does not take that size.
 fn size_for(kernel: &Kernel, level: u8, threads: usize, caches: &[CacheSize]) -> Option<u64> {
     let cache = caches.iter().find(|cache| cache.level == level)?;
     let sharing = threads.min(cache.shared_by).max(1) as u64;
-    largest_within_memory(kernel, cache.bytes / 2 / sharing)
+    accept_size(kernel, cache.bytes / 2 / sharing)
 }
 
-fn largest_within_memory(kernel: &Kernel, bytes: u64) -> Option<u64> {
+/// `bytes` if the kernel's size is one of bytes and may be this large.
+fn accept_size(kernel: &Kernel, bytes: u64) -> Option<u64> {
     let limits = kernel.size?;
     (limits.of.contains("bytes") && (limits.least..=limits.most).contains(&bytes)).then_some(bytes)
 }
 
 /// One thread at half of each cache, and at four times the last one.
-fn sizes(
+fn cells_of_sizes(
     kernel: &Kernel,
-    wanted: &BenchRequest,
+    request: &BenchRequest,
     facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
     let halves = facts.caches.iter().map(|cache| cache.bytes / 2);
     let beyond = facts.caches.last().map(|cache| 4 * cache.bytes);
-    let all = halves
+    let sizes = halves
         .chain(beyond)
-        .filter_map(|bytes| largest_within_memory(kernel, bytes));
-    let places = match wanted.places.first() {
+        .filter_map(|bytes| accept_size(kernel, bytes));
+    let places = match request.places.first() {
         Some(place) => vec![place.clone()],
         None => vec![Placement::os_default()],
     };
-    let threads = wanted.threads.first().copied().unwrap_or(1);
+    let threads = request.threads.first().copied().unwrap_or(1);
     let mut cells = Vec::new();
-    for bytes in all {
-        for mut cell in row(threads, &places, isa, facts.topology)? {
+    for bytes in sizes {
+        for mut cell in cells_of_thread_count(threads, &places, isa, facts.topology)? {
             cell.size = Some(bytes);
             cells.push(cell);
         }

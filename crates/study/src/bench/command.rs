@@ -1,7 +1,7 @@
-//! A built-in workload as a command: `pinwise bench kernel …`, and what a run of it reports about
-//! the kernel itself.
+//! A built-in workload as a command, `pinwise bench kernel …`, and what its output says about the
+//! kernel.
 //!
-//! Measured runs are commands like any other; nothing is timed in this process.
+//! Runs are timed like those of any other command, not in this process.
 
 use crate::compare::RunFailure;
 use pinwise_kernels::work::{Isa, Kernel};
@@ -30,10 +30,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// The command.
+    /// The command that runs the kernel.
     ///
     /// # Errors
-    /// [`CommandError`] if an argument cannot be part of one.
+    /// [`CommandError`] if a word cannot be an argument.
     pub fn command(&self) -> Result<Command, CommandError> {
         let mut words = vec![
             self.program.clone(),
@@ -55,12 +55,12 @@ impl Call {
     }
 }
 
-/// Runs the workload once, and reads its own report; `None` if it succeeds and reports nothing, as
-/// on a described machine.
+/// Runs the workload once and reads the kernel's report from its output; `None` if it succeeds
+/// without a report, as on a simulated machine.
 ///
 /// # Errors
-/// The kernel's own words if it refuses, or why it could not be started.
-pub fn look(
+/// The kernel's error message if it rejects its arguments, or why it could not be started.
+pub fn run_once(
     workload: &Workload,
     place: &Realised,
     machine: &mut dyn CommandRunner,
@@ -73,7 +73,7 @@ pub fn look(
     if let Some(failure) = RunFailure::from_run(&run, workload) {
         anyhow::bail!(
             "{}",
-            own_words(&run.stderr_tail).unwrap_or(failure.to_string())
+            error_line(&run.stderr_tail).unwrap_or(failure.to_string())
         );
     }
     let output = run.output.unwrap_or_default();
@@ -82,8 +82,8 @@ pub fn look(
     Ok(documents.next().and_then(Result::ok))
 }
 
-/// Why the kernel refuses: the line of its error without the mark.
-fn own_words(stderr: &[u8]) -> Option<String> {
+/// The kernel's last error message, without `error: `.
+fn error_line(stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rfind(|line| line.starts_with("error: "))?;
     Some(line.trim_start_matches("error: ").to_owned())

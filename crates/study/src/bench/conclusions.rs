@@ -1,23 +1,26 @@
 //! Conclusions from the figures of all kernels, in sentences, and the scores of groups.
 //!
-//! Pure, from record to record. A sentence claims what an interval holds and
-//! names what is undecided; scores are means and carry no interval.
+//! A sentence claims only what an interval supports, and names what is undecided; scores are means
+//! without an interval.
 
 use pinwise_format::{percent, percent_range, round_bytes};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
 
 /// Writes conclusions and scores into the record, replacing earlier ones.
-pub(super) fn draw(record: &mut Bench) {
-    record.scores = scores(&record.kernels);
+pub(super) fn draw_conclusions(record: &mut Bench) {
+    record.scores = score_groups(&record.kernels);
     let least = record.min_effect;
     let mut conclusions = Vec::new();
-    conclusions.extend(smt(record));
+    conclusions.extend(conclude_smt(record));
+    conclusions.extend(
+        kernels_with_question(record, Question::Scaling).filter_map(|k| conclude_scaling(k, least)),
+    );
     conclusions
-        .extend(kernels_with_question(record, Question::Scaling).filter_map(|k| scaling(k, least)));
-    conclusions.extend(kernels_with_question(record, Question::Scaling).filter_map(places));
-    conclusions
-        .extend(kernels_with_question(record, Question::Builds).filter_map(|k| builds(k, least)));
-    conclusions.extend(kernels_with_question(record, Question::Sizes).filter_map(sizes));
+        .extend(kernels_with_question(record, Question::Scaling).filter_map(conclude_places));
+    conclusions.extend(
+        kernels_with_question(record, Question::Builds).filter_map(|k| conclude_builds(k, least)),
+    );
+    conclusions.extend(kernels_with_question(record, Question::Sizes).filter_map(conclude_sizes));
     record.conclusions = conclusions;
 }
 
@@ -26,21 +29,21 @@ fn kernels_with_question(record: &Bench, question: Question) -> impl Iterator<It
     kernels.filter(move |kernel| kernel.question == question)
 }
 
-/// What an interval of a share says.
+/// What the interval of a relative gain says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     Adds,
     Costs,
     Nothing,
-    Open,
+    Undecided,
 }
 
-fn effect(share: Estimate, min_effect: f64) -> Effect {
+fn judge_effect(share: Estimate, min_effect: f64) -> Effect {
     match (share.low, share.high) {
         (Some(low), _) if low > 0.0 => Effect::Adds,
         (_, Some(high)) if high < 0.0 => Effect::Costs,
         (Some(low), Some(high)) if low > -min_effect && high < min_effect => Effect::Nothing,
-        _ => Effect::Open,
+        _ => Effect::Undecided,
     }
 }
 
@@ -56,14 +59,15 @@ fn unsigned_share(share: Estimate) -> String {
     }
 }
 
-/// Kernels that a sentence names with their figures; for more it gives a range, and the table has
-/// them.
+/// A sentence names at most this many kernels with their figures; for more it gives a range, and
+/// the table has the figures.
 const MAX_NAMED: usize = 4;
 
-/// What SMT adds; the part that decides comes first: the machine as a whole, or its one core.
-fn smt(record: &Bench) -> Vec<String> {
-    let asked = |question| kernels_with_question(record, question).collect::<Vec<_>>();
-    let (core, machine) = (asked(Question::SmtCore), asked(Question::SmtMachine));
+/// What SMT adds on one core and on the machine, and advice, which follows the machine if both were
+/// measured.
+fn conclude_smt(record: &Bench) -> Vec<String> {
+    let kernels = |question| kernels_with_question(record, question).collect::<Vec<_>>();
+    let (core, machine) = (kernels(Question::SmtCore), kernels(Question::SmtMachine));
     let wants_smt = record
         .suite
         .as_deref()
@@ -80,28 +84,32 @@ fn smt(record: &Bench) -> Vec<String> {
     if record.smt.state == SmtState::Measured {
         sentences.push(format!("{} {}", record.smt.sentence, record.smt.advice));
     }
-    let core_says = smt_sentence("On one core, SMT", &core, record.min_effect);
-    let machine_says = smt_sentence("On all cores, SMT", &machine, record.min_effect);
-    sentences.extend(core_says);
-    sentences.extend(machine_says);
+    sentences.extend(smt_sentence("On one core, SMT", &core, record.min_effect));
+    sentences.extend(smt_sentence(
+        "On all cores, SMT",
+        &machine,
+        record.min_effect,
+    ));
     let deciding = if machine.is_empty() { &core } else { &machine };
     sentences.extend(smt_advice(deciding, record.min_effect));
     sentences
 }
 
-fn names_with<'a>(
+fn kernels_with_effect<'a>(
     kernels: &[&'a BenchKernel],
     wanted: Effect,
     min_effect: f64,
 ) -> Vec<(&'a str, Estimate)> {
-    let of = |kernel: &&'a BenchKernel| Some((kernel.kernel.as_str(), kernel.smt_yield?));
-    let all = kernels.iter().filter_map(of);
-    all.filter(|(_, share)| effect(*share, min_effect) == wanted)
+    let name_and_yield =
+        |kernel: &&'a BenchKernel| Some((kernel.kernel.as_str(), kernel.smt_yield?));
+    let yields = kernels.iter().filter_map(name_and_yield);
+    yields
+        .filter(|(_, share)| judge_effect(*share, min_effect) == wanted)
         .collect()
 }
 
 fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
-    let with = |wanted| names_with(kernels, wanted, min_effect);
+    let with = |wanted| kernels_with_effect(kernels, wanted, min_effect);
     let list = |found: &[(&str, Estimate)], joint: &str| {
         if found.len() > MAX_NAMED {
             let all = if found.len() == kernels.len() {
@@ -109,7 +117,11 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
             } else {
                 ""
             };
-            return format!("{}{joint}{all}{} kernels", range(found), found.len());
+            return format!(
+                "{}{joint}{all}{} kernels",
+                range_of_sizes(found),
+                found.len()
+            );
         }
         let parts: Vec<String> = found
             .iter()
@@ -123,7 +135,7 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
     };
     let mut parts = Vec::new();
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
-    let (nothing, open) = (with(Effect::Nothing), with(Effect::Open));
+    let (nothing, undecided) = (with(Effect::Nothing), with(Effect::Undecided));
     if !adds.is_empty() {
         parts.push(format!("adds {}", list(&adds, " to ")));
     }
@@ -137,14 +149,14 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
             percent(min_effect)
         ));
     }
-    if !open.is_empty() {
-        parts.push(format!("is undecided for {}", plain(&open)));
+    if !undecided.is_empty() {
+        parts.push(format!("is undecided for {}", plain(&undecided)));
     }
     (!parts.is_empty()).then(|| format!("{start} {}.", parts.join(", ")))
 }
 
 /// `23.6–26.6 %`, of the estimates.
-fn range(found: &[(&str, Estimate)]) -> String {
+fn range_of_sizes(found: &[(&str, Estimate)]) -> String {
     let sizes = || found.iter().map(|(_, share)| share.value.abs());
     let low = sizes().fold(f64::INFINITY, f64::min);
     percent_range(low, sizes().fold(0.0, f64::max))
@@ -160,16 +172,16 @@ fn join_parts(parts: &[String]) -> String {
 
 /// What to do about SMT.
 fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
-    let with = |wanted| names_with(kernels, wanted, min_effect);
+    let with = |wanted| kernels_with_effect(kernels, wanted, min_effect);
     let names = |found: &[(&str, Estimate)]| {
         let all: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
         join_parts(&all)
     };
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
-    let is_all_open = with(Effect::Open).len() == kernels.len();
+    let is_all_undecided = with(Effect::Undecided).len() == kernels.len();
     Some(match (adds.is_empty(), costs.is_empty()) {
         _ if kernels.is_empty() => return None,
-        _ if is_all_open => "Whether SMT pays is undecided: give it a longer --budget.".to_owned(),
+        _ if is_all_undecided => "Whether SMT pays is undecided: give it a longer --budget.".to_owned(),
         (false, true) => "Leave SMT on.".to_owned(),
         (false, false) => format!(
             "Leave SMT on, unless this machine is dedicated to work like {}: then run one thread per core (--place one-per-core), which needs no change of the machine.",
@@ -189,8 +201,8 @@ fn best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
         let Some(speed_up) = cell.speed_up else {
             continue;
         };
-        let mut known = best.iter_mut();
-        match known.find(|(known, _)| known.threads == cell.threads) {
+        let mut best_cells = best.iter_mut();
+        match best_cells.find(|(other, _)| other.threads == cell.threads) {
             Some((_, most)) if most.value >= speed_up.value => {}
             Some(found) => *found = (cell, speed_up),
             None => best.push((cell, speed_up)),
@@ -200,10 +212,10 @@ fn best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
     best
 }
 
-/// Does the next number of threads give more? A step pays if its interval lies above everything
-/// reached before; it does not if its interval lies below that plus the smallest effect of
+/// Up to how many threads does adding threads pay? A step pays if its interval lies above the best
+/// speed-up so far; it does not if its interval lies below that plus the smallest effect of
 /// interest.
-fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
+fn conclude_scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let best = best_by_threads(kernel);
     let first = best.first()?;
     let last = best
@@ -218,8 +230,8 @@ fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     }
     let reached = best[pays_to].1.value * (1.0 + min_effect);
     let mut later = best[pays_to + 1..].iter();
-    let open = later.find(|step| step.1.high.is_none_or(|high| high >= reached));
-    let end = match open {
+    let undecided = later.find(|step| step.1.high.is_none_or(|high| high >= reached));
+    let end = match undecided {
         None if pays_to + 1 == best.len() => "the last step still pays".to_owned(),
         None => format!("more than {} do not pay", best[pays_to].0.threads),
         Some(step) => format!("whether {} pay is undecided", step.0.threads),
@@ -242,7 +254,7 @@ fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
 }
 
 /// The number of threads at which the placement matters most, if it certainly matters.
-fn places(kernel: &BenchKernel) -> Option<String> {
+fn conclude_places(kernel: &BenchKernel) -> Option<String> {
     let mut widest: Option<(f64, &BenchCell, &BenchCell)> = None;
     for better in &kernel.cells {
         for worse in kernel.cells.iter().filter(|c| c.threads == better.threads) {
@@ -268,7 +280,7 @@ fn places(kernel: &BenchKernel) -> Option<String> {
 }
 
 /// The gain from newer instruction sets.
-fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
+fn conclude_builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let base = kernel.baseline_cell()?;
     let newest = kernel
         .cells
@@ -285,7 +297,7 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     } else {
         format!("A build for {}", newest.isa)
     };
-    let worth = match effect(share, min_effect) {
+    let worth = match judge_effect(share, min_effect) {
         Effect::Adds => format!("gains {} for {}", unsigned_share(share), kernel.kernel),
         Effect::Costs => format!("costs {} {}", kernel.kernel, unsigned_share(share)),
         Effect::Nothing => format!(
@@ -293,7 +305,7 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
             kernel.kernel,
             percent(min_effect)
         ),
-        Effect::Open => format!("is undecided for {}", kernel.kernel),
+        Effect::Undecided => format!("is undecided for {}", kernel.kernel),
     };
     let fit = if kernel.cache_fit.is_empty() {
         String::new()
@@ -304,7 +316,7 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
 }
 
 /// Load latency over sizes.
-fn sizes(kernel: &BenchKernel) -> Option<String> {
+fn conclude_sizes(kernel: &BenchKernel) -> Option<String> {
     let parts: Vec<String> = kernel
         .cells
         .iter()
@@ -321,7 +333,7 @@ fn sizes(kernel: &BenchKernel) -> Option<String> {
 
 /// Geometric means of speed-ups over the kernels of a group, of cells that all
 /// of them have.
-fn scores(kernels: &[BenchKernel]) -> Vec<GroupScore> {
+fn score_groups(kernels: &[BenchKernel]) -> Vec<GroupScore> {
     let mut keys: Vec<(Question, String)> = Vec::new();
     for kernel in kernels.iter().filter(|k| k.question != Question::Sizes) {
         let key = (kernel.question, kernel.group.clone());
@@ -331,21 +343,22 @@ fn scores(kernels: &[BenchKernel]) -> Vec<GroupScore> {
     }
     keys.iter()
         .flat_map(|(question, group)| {
-            let of: Vec<&BenchKernel> = kernels
+            let members: Vec<&BenchKernel> = kernels
                 .iter()
                 .filter(|k| k.question == *question && k.group == *group)
                 .collect();
-            group_scores(&of)
+            score_group(&members)
         })
         .collect()
 }
 
-/// Cells of different kernels are the same if threads, placement and instruction set are.
-fn key(cell: &BenchCell) -> (usize, &str, &str) {
+/// Cells of different kernels correspond if they have the same threads, placement and instruction
+/// set.
+fn cell_key(cell: &BenchCell) -> (usize, &str, &str) {
     (cell.threads, cell.placement.as_str(), cell.isa.as_str())
 }
 
-fn group_scores(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
+fn score_group(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
     let Some(first) = kernels.first() else {
         return Vec::new();
     };
@@ -353,7 +366,10 @@ fn group_scores(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
         let others: Option<Vec<f64>> = kernels
             .iter()
             .map(|kernel| {
-                let other = kernel.cells.iter().find(|one| key(one) == key(cell))?;
+                let other = kernel
+                    .cells
+                    .iter()
+                    .find(|one| cell_key(one) == cell_key(cell))?;
                 Some(other.speed_up?.value.ln())
             })
             .collect();

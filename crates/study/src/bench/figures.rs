@@ -30,7 +30,7 @@ pub(super) fn trial_figures(
                     .filter(|facts| facts.work > 0)
                     .map(|facts| total as f64 / facts.work as f64 * trial.work as f64)
             };
-            let speed_up = speed_up(arm, comparison);
+            let speed_up = speed_up_over_baseline(arm, comparison);
             let threads_ratio = cell.threads as f64 / baseline_threads as f64;
             BenchCell {
                 rate: facts
@@ -57,7 +57,7 @@ pub(super) fn trial_figures(
         working_set_bytes: facts
             .map(|f| f.working_set_bytes)
             .filter(|&bytes| bytes > 0),
-        cache_fit: cache_fit(trial, plan, facts),
+        cache_fit: describe_cache_fit(trial, plan, facts),
         baseline: comparison.baseline.clone(),
         smt_yield: smt_yield(trial.question, &cells),
         cells,
@@ -75,11 +75,15 @@ const fn shows_efficiency(question: Question) -> bool {
 }
 
 /// The baseline's working set, compared with the caches.
-pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
+pub(super) fn describe_cache_fit(
+    trial: &Trial,
+    plan: &BenchPlan,
+    facts: Option<&KernelRecord>,
+) -> String {
     match facts {
         Some(facts) if facts.working_set_bytes > 0 => {
             let threads = trial.cells[0].threads;
-            cache_fit::fit(facts.working_set_bytes, threads, &plan.caches)
+            cache_fit::describe_fit(facts.working_set_bytes, threads, &plan.caches)
         }
         _ => String::new(),
     }
@@ -114,7 +118,7 @@ fn divide_by_time(total: f64, seconds: Option<Estimate>) -> Option<Estimate> {
 }
 
 /// The contrast's ratio of costs, inverted; the baseline's is 1.
-fn speed_up(arm: &Arm, comparison: &Comparison) -> Option<Estimate> {
+fn speed_up_over_baseline(arm: &Arm, comparison: &Comparison) -> Option<Estimate> {
     if arm.name == comparison.baseline {
         return arm.estimate.map(|_| Estimate {
             value: 1.0,
@@ -143,13 +147,13 @@ fn smt_yield(question: Question, cells: &[BenchCell]) -> Option<Estimate> {
     })
 }
 
-/// Findings that widen or invalidate a figure, one of each kind: what disturbs the
-/// machine usually disturbs all trials.
-pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison: &Comparison) {
+/// Copies the comparison's warnings into `found`, one of each kind: what disturbs the machine
+/// usually disturbs all trials. Invalid arms are copied for every trial.
+pub(super) fn copy_findings(found: &mut Vec<Finding>, trial: &Trial, comparison: &Comparison) {
     for finding in &comparison.findings {
         let is_new = !found.iter().any(|other| other.check == finding.check);
-        let is_own = finding.check == "arm_invalid";
-        if finding.severity > Severity::Note && (is_new || is_own) {
+        let concerns_one_trial = finding.check == "arm_invalid";
+        if finding.severity > Severity::Note && (is_new || concerns_one_trial) {
             let mut finding = finding.clone();
             finding.sentence = format!("{}: {}", trial.kernel.name, finding.sentence);
             found.push(finding);
@@ -161,14 +165,14 @@ pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison:
 /// Why the comparisons ended: the worst reason among them.
 pub(super) fn stop_reason(record: &Bench) -> Option<Stopped> {
     let reasons = || record.kernels.iter().filter_map(|kernel| kernel.stopped);
-    let order = [
+    let worst_first = [
         Stopped::Interrupted,
         Stopped::Failed,
         Stopped::Budget,
         Stopped::Runs,
     ];
-    let poorest = order
+    let worst = worst_first
         .into_iter()
         .find(|reason| reasons().any(|r| r == *reason));
-    Some(poorest.unwrap_or(Stopped::Precision))
+    Some(worst.unwrap_or(Stopped::Precision))
 }

@@ -8,7 +8,7 @@ use crate::probe::{rewire, stays};
 use pinwise_record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
 use pinwise_topology::{CpuSet, Level, Topology};
 
-/// What is known of SMT.
+/// What is known about SMT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Smt {
     /// For the record.
@@ -27,12 +27,12 @@ impl Smt {
     }
 }
 
-/// What the report and an earlier measurement say.
+/// What the reported topology and an earlier measurement say about SMT.
 #[must_use]
-pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
+pub fn find_smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     if let Some(known) = known {
-        if let Some(sentence) = coming_and_going(known) {
-            return none(SmtState::Unstable, sentence, UNSTABLE);
+        if let Some(sentence) = describe_drift(known) {
+            return without_cores(SmtState::Unstable, sentence, SIBLINGS_CHANGE);
         }
         if known
             .contradictions
@@ -45,17 +45,17 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     if topology.has_smt() {
         return reported_smt(topology, known);
     }
-    let (sentence, advice) = why_none(topology, known);
-    none(SmtState::Absent, sentence, advice)
+    let (sentence, advice) = explain_absence(topology, known);
+    without_cores(SmtState::Absent, sentence, advice)
 }
 
-const UNSTABLE: &str = "The gain from a second CPU depends on where the hypervisor currently runs it: figures are a mixture, and no placement inside this machine changes that.";
-const HIDDEN: &str =
+const SIBLINGS_CHANGE: &str = "The gain from a second CPU depends on where the hypervisor currently runs it: figures are a mixture, and no placement inside this machine changes that.";
+const SIBLINGS_MAY_BE_HIDDEN: &str =
     "A hypervisor may hide siblings: check with pinwise topology --measure --watch 60s.";
-const MAY_MOVE: &str =
+const SIBLINGS_MAY_MOVE: &str =
     "The siblings are those found when measured; whether they stay was not watched.";
 
-fn none(state: SmtState, sentence: String, advice: &str) -> Smt {
+fn without_cores(state: SmtState, sentence: String, advice: &str) -> Smt {
     Smt {
         record: SmtRecord {
             state,
@@ -97,23 +97,23 @@ fn reported_smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     }
 }
 
-/// The report is wrong about siblings.
+/// A measurement contradicts the reported siblings: the measured ones are used.
 fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
     let machine = rewire(topology, known);
-    let words = known
+    let contradiction = known
         .contradictions
         .iter()
         .find(|c| c.level == LevelName::Smt);
-    let clause = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
+    let clause = contradiction.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
     if !machine.has_smt() {
         let sentence = format!("Measurement found no two CPUs that share a core. {clause}");
         let advice = "Avoid one-per-core and other placements that depend on siblings here.";
-        return none(SmtState::Absent, sentence, advice);
+        return without_cores(SmtState::Absent, sentence, advice);
     }
     let advice = if stays(topology, known) {
         "The measured siblings are used here."
     } else {
-        MAY_MOVE
+        SIBLINGS_MAY_MOVE
     };
     Smt {
         record: SmtRecord {
@@ -125,15 +125,15 @@ fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
     }
 }
 
-/// Pairs that were siblings, or took turns on one hardware thread, at some times but not at others.
-fn coming_and_going(known: &TopologyRecord) -> Option<String> {
+/// A sentence on CPUs that shared a core, or a hardware thread, at some times but not at others.
+fn describe_drift(known: &TopologyRecord) -> Option<String> {
     let drift = known.measured.as_ref()?.drift.as_ref()?;
     let is_near = |kind: &LevelName| matches!(kind, LevelName::Smt | LevelName::Stacked);
-    let odd = drift.pairs.iter().find(|pair| {
+    let unstable = drift.pairs.iter().find(|pair| {
         let near = pair.states.iter().filter(|state| is_near(&state.kind));
         pair.states.len() > 1 && (1..pair.states.len()).contains(&near.count())
     })?;
-    let share: f64 = odd
+    let share: f64 = unstable
         .states
         .iter()
         .filter(|state| is_near(&state.kind))
@@ -141,15 +141,15 @@ fn coming_and_going(known: &TopologyRecord) -> Option<String> {
         .sum();
     Some(format!(
         "SMT siblings change: CPUs {} and {} shared a core, or a hardware thread, in {:.0} % of {:.0} s that they were watched.",
-        odd.a,
-        odd.b,
+        unstable.a,
+        unstable.b,
         100.0 * share,
         drift.watched_s
     ))
 }
 
-/// Why the report has no siblings that may be used.
-fn why_none(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'static str) {
+/// Why no reported siblings may be used, as a sentence and advice.
+fn explain_absence(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'static str) {
     if topology.cores.iter().any(|core| core.len() > 1) {
         let by = topology.restrictions.first();
         let by = by.map_or("a restriction", |restriction| restriction.by.as_str());
@@ -172,7 +172,7 @@ fn why_none(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'s
     match (&topology.identity.hypervisor, known) {
         (Some(hypervisor), None) => (
             format!("This virtual machine ({hypervisor}) reports one CPU per core: no SMT."),
-            HIDDEN,
+            SIBLINGS_MAY_BE_HIDDEN,
         ),
         (Some(hypervisor), Some(_)) => (
             format!(
@@ -219,25 +219,25 @@ mod tests {
     }
 
     #[test]
-    fn reported_siblings() {
-        let found = smt(&machine("core:2 pu:2"), None);
+    fn siblings_are_as_reported_without_a_measurement() {
+        let found = find_smt(&machine("core:2 pu:2"), None);
         assert_eq!(found.record.state, SmtState::Reported);
         assert_eq!(found.shared_core().unwrap().to_string(), "2-3");
         assert_eq!(found.record.sentence, "Every core has 2 CPUs, as reported.");
     }
 
     #[test]
-    fn none_and_why() {
-        let none = smt(&machine("core:4 pu:1"), None);
+    fn absence_of_smt_is_explained() {
+        let none = find_smt(&machine("core:4 pu:1"), None);
         assert_eq!(none.record.state, SmtState::Absent);
         assert!(none.shared_core().is_none());
         let mut cut = machine("core:2 pu:2");
         cut.allowed = CpuSet::parse_list("0,2").unwrap();
-        let none = smt(&cut, None);
+        let none = find_smt(&cut, None);
         assert!(none.record.sentence.contains("may use one of each"));
         let mut guest = machine("core:2 pu:1");
         guest.identity.hypervisor = Some("kvm".to_owned());
-        assert_eq!(smt(&guest, None).record.advice, HIDDEN);
+        assert_eq!(find_smt(&guest, None).record.advice, SIBLINGS_MAY_BE_HIDDEN);
     }
 
     #[test]
@@ -251,15 +251,15 @@ mod tests {
             }],
             ..Measured::default()
         };
-        let found = smt(&topology, Some(&known_record(&topology, measured, true)));
+        let found = find_smt(&topology, Some(&known_record(&topology, measured, true)));
         assert_eq!(found.record.state, SmtState::Measured);
         assert_eq!(found.shared_core().unwrap().to_string(), "1,3");
     }
 
     #[test]
-    fn reported_siblings_that_are_none() {
+    fn siblings_that_measurement_refutes_are_not_used() {
         let topology = machine("core:2 pu:2");
-        let found = smt(
+        let found = find_smt(
             &topology,
             Some(&known_record(&topology, Measured::default(), true)),
         );
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_that_come_and_go() {
+    fn siblings_that_change_make_smt_unstable() {
         let topology = machine("core:2 pu:1");
         let state = |kind, share: f64| DriftState {
             kind,
@@ -297,7 +297,7 @@ mod tests {
             }),
             ..Measured::default()
         };
-        let found = smt(&topology, Some(&known_record(&topology, measured, false)));
+        let found = find_smt(&topology, Some(&known_record(&topology, measured, false)));
         assert_eq!(found.record.state, SmtState::Unstable);
         assert!(
             found.record.sentence.contains("in 30 % of 60 s"),

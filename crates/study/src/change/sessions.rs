@@ -3,22 +3,22 @@
 use pinwise_format::shell;
 use std::collections::HashMap;
 
-use super::{ChangeError, describe_change, empty_figure, judge_figure, sentence};
-use crate::compare::{all_runs, figure_of, foreign_cpus};
+use super::{ChangeError, describe_change, describe_figure, empty_figure, judge_figure};
+use crate::compare::{all_runs, figure_kind, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
 use pinwise_stats::Responses;
-use pinwise_stats::apart::Question;
+use pinwise_stats::apart::SessionComparison;
 use pinwise_stats::resolution::{self, Figure};
 
-/// Assumed standard deviation of a ratio from session to session without any change, relative to
-/// the smallest effect of interest.
+/// Assumed standard deviation of a ratio between sessions if nothing changes, as a multiple of the
+/// smallest effect of interest.
 const BETWEEN_SESSIONS: f64 = 0.25;
-/// The load of others is different if they used this many more CPUs in one session.
-const UNLIKE_CPUS: f64 = 0.5;
+/// The load of other programs differs if they used this many more CPUs in one session.
+const DIFFERENT_LOAD_CPUS: f64 = 0.5;
 
 /// Every arm against the baseline that both share, and the baseline itself.
-pub(super) fn arms(
+pub(super) fn compare_arms(
     a: &Comparison,
     b: &Comparison,
     caveats: &mut Vec<String>,
@@ -29,30 +29,34 @@ pub(super) fn arms(
             .to_owned(),
     );
     let sides = [a, b];
-    let names = |record: &Comparison| -> Vec<String> {
+    let arm_names = |record: &Comparison| -> Vec<String> {
         let arms = record.arms.iter().filter(|arm| arm.name != record.baseline);
         arms.map(|arm| arm.name.clone()).collect()
     };
-    let mut all = names(a);
-    all.extend(names(b).into_iter().filter(|name| find(a, name).is_none()));
-    let shared = all
+    let mut names = arm_names(a);
+    names.extend(
+        arm_names(b)
+            .into_iter()
+            .filter(|name| find_arm(a, name).is_none()),
+    );
+    let shared = names
         .iter()
-        .filter(|name| sides.iter().all(|side| find(side, name).is_some()))
+        .filter(|name| sides.iter().all(|side| find_arm(side, name).is_some()))
         .count();
     let delta = a.plan.min_effect.min(b.plan.min_effect);
     let comparer = ContrastComparer {
         delta,
-        question: Question {
+        comparison: SessionComparison {
             judge: a.plan.judge.parse().unwrap_or_default(),
             contrasts: shared,
             between: BETWEEN_SESSIONS * delta.ln_1p(),
-            step: sides.map(step).into_iter().fold(0.0, f64::max),
+            step: sides.map(find_step).into_iter().fold(0.0, f64::max),
         },
-        load: unlike_load(sides, caveats),
+        load: describe_load_change(sides, caveats),
     };
-    let mut figures: Vec<FigureChange> = all
+    let mut figures: Vec<FigureChange> = names
         .iter()
-        .map(|name| comparer.contrast(sides, name))
+        .map(|name| comparer.compare_contrast(sides, name))
         .collect();
     if figures.iter().any(|figure| figure.low.is_some()) {
         caveats.push(
@@ -60,19 +64,19 @@ pub(super) fn arms(
                 .to_owned(),
         );
     }
-    for name in all {
-        let cpus = sides.map(|side| find(side, &name).map(|arm| arm.cpus.as_str()));
+    for name in names {
+        let cpus = sides.map(|side| find_arm(side, &name).map(|arm| arm.cpus.as_str()));
         if let [Some(in_a), Some(in_b)] = cpus
             && in_a != in_b
         {
             caveats.push(format!("{name} is CPUs {in_a} in A and {in_b} in B."));
         }
     }
-    figures.push(itself(a, b));
+    figures.push(describe_baseline(a, b));
     Ok(figures)
 }
 
-fn find<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
+fn find_arm<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
     record.arms.iter().find(|arm| arm.name == name)
 }
 
@@ -97,7 +101,7 @@ fn check_same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError
         return Err(differ("the baseline", &a.baseline, &b.baseline));
     }
     for in_a in &a.arms {
-        let in_b = find(b, &in_a.name);
+        let in_b = find_arm(b, &in_a.name);
         if let Some(in_b) = in_b.filter(|in_b| in_b.command != in_a.command) {
             let what = format!("the command of {}", in_a.name);
             let words = |arm: &Arm| shell::line(&arm.command);
@@ -110,26 +114,27 @@ fn check_same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError
 /// How contrasts are compared.
 struct ContrastComparer {
     delta: f64,
-    question: Question,
-    /// Sentence on a different load by others.
+    comparison: SessionComparison,
+    /// How the load of other programs differs, if it does; no change is claimed then.
     load: Option<String>,
 }
 
 impl ContrastComparer {
     /// An arm against the baseline, in B over A.
-    fn contrast(&self, sides: [&Comparison; 2], name: &str) -> FigureChange {
+    fn compare_contrast(&self, sides: [&Comparison; 2], name: &str) -> FigureChange {
         let baseline = &sides[0].baseline;
         let mut figure = empty_figure(name, "");
         figure.over = Some(baseline.clone());
-        let [a, b] = sides.map(|side| session(side, name));
-        // Ratios are of the figure; if higher is better, costs are its inverse.
+        let [a, b] = sides.map(|side| pair_blocks(side, name));
+        // Statistics use costs, the inverse of a figure that is better if higher.
         let sign = if is_rate(sides[0]) { -1.0 } else { 1.0 };
         let ratio = |log: f64| (sign * log).exp();
-        match self.question.change(&a, &b) {
+        match self.comparison.compare(&a, &b) {
             Some(found) => {
-                figure.a = Some(ratio(found.of[0]));
-                figure.b = Some(ratio(found.of[1]));
-                figure.ratio = Some(ratio(found.of[1] - found.of[0]));
+                let [of_a, of_b] = found.ratios;
+                figure.a = Some(ratio(of_a));
+                figure.b = Some(ratio(of_b));
+                figure.ratio = Some(ratio(of_b - of_a));
                 if let Some(interval) = found.interval {
                     let ends = [ratio(interval.low), ratio(interval.high)];
                     figure.low = Some(ends[0].min(ends[1]));
@@ -138,14 +143,14 @@ impl ContrastComparer {
             }
             None => {
                 [figure.a, figure.b] =
-                    [&a, &b].map(|session| self.question.alone(session).map(ratio));
+                    [&a, &b].map(|session| self.comparison.estimate_alone(session).map(ratio));
             }
         }
         let mut figure = judge_figure(figure, self.delta);
         let is_claim = matches!(figure.verdict, ChangeVerdict::Lower | ChangeVerdict::Higher);
         if let (true, Some(load)) = (is_claim, &self.load) {
             figure.verdict = ChangeVerdict::CannotTell;
-            figure.sentence = sentence(&figure, self.delta);
+            figure.sentence = describe_figure(&figure, self.delta);
             figure.sentence = format!("{}; {load}.", figure.sentence.trim_end_matches('.'));
         }
         if figure.ratio.is_some() && figure.low.is_none() {
@@ -155,7 +160,7 @@ impl ContrastComparer {
                 figure.sentence.trim_end_matches('.'),
                 blocks[0],
                 blocks[1],
-                self.question.fewest_blocks()
+                self.comparison.min_blocks()
             );
         }
         figure
@@ -163,14 +168,15 @@ impl ContrastComparer {
 }
 
 /// The baseline's own figures, which have nothing to be compared with.
-fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
+fn describe_baseline(a: &Comparison, b: &Comparison) -> FigureChange {
     let mut figure = empty_figure(&a.baseline, &a.metric.unit);
-    let of = |record: &Comparison| find(record, &record.baseline).and_then(|arm| arm.estimate);
-    if let Some(estimate) = of(a) {
+    let estimate_of_baseline =
+        |record: &Comparison| find_arm(record, &record.baseline).and_then(|arm| arm.estimate);
+    if let Some(estimate) = estimate_of_baseline(a) {
         (figure.a, figure.a_low, figure.a_high) =
             (Some(estimate.value), estimate.low, estimate.high);
     }
-    if let Some(estimate) = of(b) {
+    if let Some(estimate) = estimate_of_baseline(b) {
         (figure.b, figure.b_low, figure.b_high) =
             (Some(estimate.value), estimate.low, estimate.high);
     }
@@ -183,7 +189,7 @@ fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
             figure.name,
             describe_change(ratio)
         ),
-        None => sentence(&figure, 0.0),
+        None => describe_figure(&figure, 0.0),
     };
     figure
 }
@@ -192,15 +198,16 @@ fn is_rate(record: &Comparison) -> bool {
     record.metric.better == Direction::Higher
 }
 
-/// Whole confirmed blocks in order of time: `ln(cost)` of the baseline and of
-/// an arm.
-fn session(record: &Comparison, name: &str) -> Responses {
+/// `ln(cost)` of the baseline and of an arm in each confirmation block that has both, in order of
+/// time.
+fn pair_blocks(record: &Comparison, name: &str) -> Responses {
     let mut session = Responses::new(2);
-    let (Some(baseline), Some(arm)) = (find(record, &record.baseline), find(record, name)) else {
+    let (Some(baseline), Some(arm)) = (find_arm(record, &record.baseline), find_arm(record, name))
+    else {
         return session;
     };
-    let by_block: HashMap<usize, f64> = costs(baseline).collect();
-    for (block, cost) in costs(arm) {
+    let by_block: HashMap<usize, f64> = confirmed_costs(baseline).collect();
+    for (block, cost) in confirmed_costs(arm) {
         if let Some(of_baseline) = by_block.get(&block) {
             session.push(&[of_baseline.ln(), cost.ln()]);
         }
@@ -208,8 +215,8 @@ fn session(record: &Comparison, name: &str) -> Responses {
     session
 }
 
-/// Blocks of the confirmation and what the arm cost in them.
-fn costs(arm: &Arm) -> impl Iterator<Item = (usize, f64)> + '_ {
+/// The arm's confirmation runs: number of the block and cost.
+fn confirmed_costs(arm: &Arm) -> impl Iterator<Item = (usize, f64)> + '_ {
     let runs = arm
         .runs
         .iter()
@@ -217,24 +224,24 @@ fn costs(arm: &Arm) -> impl Iterator<Item = (usize, f64)> + '_ {
     runs.filter_map(|run| Some((run.block, run.metric.cost?)))
 }
 
-/// The step size of a record's figures, `ln(ratio)`.
-fn step(record: &Comparison) -> f64 {
-    let of_arm = |arm: &Arm| -> Vec<f64> {
+/// The resolution of a record's figures, as `ln(ratio)`.
+fn find_step(record: &Comparison) -> f64 {
+    let positive_values = |arm: &Arm| -> Vec<f64> {
         let values = arm.runs.iter().filter_map(|run| run.metric.value);
         values.filter(|value| *value > 0.0).collect()
     };
-    let columns: Vec<Vec<f64>> = record.arms.iter().map(of_arm).collect();
+    let columns: Vec<Vec<f64>> = record.arms.iter().map(positive_values).collect();
     let metric = record.metric.name.parse();
-    let figure = metric.map_or(Figure::default(), |metric| figure_of(&metric));
+    let figure = metric.map_or(Figure::default(), |metric| figure_kind(&metric));
     resolution::find_step(&columns, figure).map_or(0.0, |step| step.relative)
 }
 
-/// Adds a caveat if others used more CPUs in one of the two sessions, by [`UNLIKE_CPUS`]: how
-/// placements compare depends on that.
-fn unlike_load(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<String> {
+/// Adds a caveat, and returns its clause, if the load of other programs differed by
+/// [`DIFFERENT_LOAD_CPUS`]: how placements compare depends on that.
+fn describe_load_change(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<String> {
     let [in_a, in_b] = sides.map(|side| foreign_cpus(all_runs(side)));
     let (in_a, in_b) = (in_a?, in_b?);
-    if (in_a - in_b).abs() < UNLIKE_CPUS {
+    if (in_a - in_b).abs() < DIFFERENT_LOAD_CPUS {
         return None;
     }
     let used = format!("programs used {in_a:.1} CPUs in A and {in_b:.1} in B");

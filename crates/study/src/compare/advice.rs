@@ -1,4 +1,4 @@
-//! What to do after a comparison whose placements are not withheld.
+//! What to do after a comparison whose recommendation is not withheld.
 
 use super::plan::ComparePlan;
 use super::{caveats, limit, load, parts};
@@ -13,7 +13,7 @@ use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 
-/// What to do, as a sentence; `None` if the best arm's commands say it.
+/// What to do, as a sentence; `None` if the commands that apply the best arm are the advice.
 pub(super) fn write_advice(
     record: &Comparison,
     plan: &ComparePlan,
@@ -22,22 +22,22 @@ pub(super) fn write_advice(
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<String> {
-    caveat(record, outcome, look, setting).or_else(|| {
+    advise_on_caveat(record, outcome, look, setting).or_else(|| {
         let effort = plan.effort(record.stopped.as_ref());
         let prices = verdict::prices(look, setting, effort);
-        to_do(record, plan, outcome, best, prices)
+        advise_on_outcome(record, plan, outcome, best, prices)
     })
 }
 
-/// More time settles nothing if something else speaks against a verdict.
-fn caveat(
+/// What to do if a caveat withholds the verdict, which more time would not settle.
+fn advise_on_caveat(
     record: &Comparison,
     outcome: ComparisonOutcome,
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
-    Some(caveats::what_decides(record))
+    Some(caveats::advise_on_undecided(record))
 }
 
 /// Total number of blocks if `factor` times the effort so far is added.
@@ -45,8 +45,8 @@ fn blocks_for(look: &Look, factor: f64) -> f64 {
     (look.blocks as f64 * (1.0 + factor)).ceil()
 }
 
-/// What to do by the outcome alone.
-pub(super) fn to_do(
+/// What to do, given the outcome and the price of more effort if it is undecided.
+pub(super) fn advise_on_outcome(
     record: &Comparison,
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
@@ -78,7 +78,7 @@ pub(super) fn to_do(
         _ => match prices {
             Some(prices) => {
                 let more = match record.stopped {
-                    // More time would end for the same reason.
+                    // With more time it would stop at the same precision.
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
                         "a smaller --precision"
                     }
@@ -88,9 +88,9 @@ pub(super) fn to_do(
                     true => "Wait until others use less of the CPUs, which takes fewer runs; or give it",
                     false => "Give it",
                 };
-                by_cpu_time(record, &format!("{quieter} {more}: {}.", prices.text))
+                with_cpu_time_first(record, &format!("{quieter} {more}: {}.", prices.text))
             }
-            None => by_cpu_time(
+            None => with_cpu_time_first(
                 record,
                 "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).",
             ),
@@ -99,7 +99,7 @@ pub(super) fn to_do(
     Some(text)
 }
 
-/// Is CPU time alone the same, of arms on different CPUs? How long they take is another question.
+/// Do arms on different CPUs have the same CPU time, which leaves open how long they wait?
 pub(super) fn leaves_waiting_open(record: &Comparison, outcome: ComparisonOutcome) -> bool {
     let mut cpus = record.arms.iter().map(|arm| &arm.cpus);
     let first = cpus.next();
@@ -108,9 +108,9 @@ pub(super) fn leaves_waiting_open(record: &Comparison, outcome: ComparisonOutcom
         && cpus.any(|others| Some(others) != first)
 }
 
-/// `advice` on wall-clock time, after what decides in seconds where only waiting leaves that
-/// undecided.
-fn by_cpu_time(record: &Comparison, advice: &str) -> String {
+/// `advice` on wall-clock time. If only waiting leaves that undecided, a sentence on CPU time, which
+/// is decided within seconds, comes first.
+fn with_cpu_time_first(record: &Comparison, advice: &str) -> String {
     let start = match compared_cpu_time(record) {
         Some(cpu) if cpu.is_same => "If CPU time is what counts, that is the answer.",
         Some(_) => "Judge CPU time, which takes seconds: --metric cpu.",
@@ -119,7 +119,7 @@ fn by_cpu_time(record: &Comparison, advice: &str) -> String {
     format!("{start} For wall-clock time: {advice}")
 }
 
-/// CPU time of an arm whose wall-clock time only waiting leaves undecided.
+/// CPU time of an arm whose wall-clock time is undecided only because of its waiting.
 struct ComparedCpuTime<'r> {
     contrast: &'r ContrastRecord,
     cpu: &'r ComponentRecord,
@@ -127,7 +127,7 @@ struct ComparedCpuTime<'r> {
     is_same: bool,
 }
 
-/// `None` if CPU time says nothing, or not of one place.
+/// `None` if CPU time is not known or decides nothing, or the arms run in different places.
 fn compared_cpu_time(record: &Comparison) -> Option<ComparedCpuTime<'_>> {
     record.contrasts.iter().find_map(|contrast| {
         let found = parts::cpu_time_finding(contrast, record);
@@ -143,9 +143,9 @@ fn compared_cpu_time(record: &Comparison) -> Option<ComparedCpuTime<'_>> {
     })
 }
 
-/// What CPU time says where only waiting leaves wall-clock time undecided, as a sentence; the
-/// finding on it explains that. `None` if it says nothing, or not of one place.
-pub(super) fn of_cpu_time(record: &Comparison) -> Option<String> {
+/// What CPU time decides if only waiting leaves wall-clock time undecided, as a sentence; a finding
+/// explains it.
+pub(super) fn describe_cpu_time(record: &Comparison) -> Option<String> {
     let found = compared_cpu_time(record)?;
     let ContrastRecord { arm, baseline, .. } = found.contrast;
     Some(match found.is_same {
@@ -160,7 +160,7 @@ pub(super) fn of_cpu_time(record: &Comparison) -> Option<String> {
     })
 }
 
-/// The command that judges CPU time, which takes seconds where it is known.
+/// The command that judges CPU time.
 fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     Some(CommandRecord {
         what: "by CPU time".to_owned(),
@@ -168,20 +168,20 @@ fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     })
 }
 
-/// Factor on top of what a first verdict needs: blocks are not equally long.
-pub(super) const ROOM: f64 = 1.1;
-/// More than this many times the given effort is not advised: nobody asked for it.
-const FAR: f64 = 10.0;
+/// Factor on the predicted time to a first verdict: blocks are not equally long.
+pub(super) const SAFETY_FACTOR: f64 = 1.1;
+/// No more than this many times the given effort is advised.
+const MAX_EXTRA_EFFORT: f64 = 10.0;
 
 /// The command that decides an undecided comparison: by CPU time if that is known, else with the
-/// extra effort that it takes; `None` if effort is not what it lacks, or too much is needed.
+/// extra effort that is needed; `None` if effort does not help, or too much is needed.
 pub(super) fn command_that_decides(
     record: &Comparison,
     plan: &ComparePlan,
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<CommandRecord> {
-    // A limit is of the time that was asked about.
+    // A limit concerns the metric that was requested.
     let is_limited = plan.tuning.limit.is_some();
     match compared_cpu_time(record) {
         // The sentence says it already.
@@ -194,7 +194,10 @@ pub(super) fn command_that_decides(
     }
     let tuning = &plan.tuning;
     let (factor, half_width) = match tuning.limit.filter(|_| !tuning.requires_verdict) {
-        Some(limit) => (limit::share_that_decides(look, limit, setting.spent)?, None),
+        Some(limit) => (
+            limit::extra_effort_for_all(look, limit, setting.spent)?,
+            None,
+        ),
         None => {
             let effort = plan.effort(record.stopped.as_ref());
             let prices = verdict::prices(look, setting, effort)?;
@@ -204,8 +207,8 @@ pub(super) fn command_that_decides(
     let blocks = blocks_for(look, factor);
     let mut needed_s = record.elapsed_s + factor * setting.spent.as_secs_f64();
     if half_width.is_none() && tuning.limit.is_none() {
-        // As reported after the first run.
-        needed_s *= ROOM;
+        // The same factor as in the warning after the first run.
+        needed_s *= SAFETY_FACTOR;
     }
     let given_s = tuning
         .budget
@@ -214,7 +217,7 @@ pub(super) fn command_that_decides(
     let is_precise = record.stopped == Some(Stopped::Precision) && tuning.precision.is_some();
     let has_few = given_blocks < blocks;
     let is_short = given_s < needed_s;
-    if needed_s > FAR * given_s || blocks > FAR * given_blocks {
+    if needed_s > MAX_EXTRA_EFFORT * given_s || blocks > MAX_EXTRA_EFFORT * given_blocks {
         return None;
     }
     let mut options = Vec::new();
@@ -226,7 +229,7 @@ pub(super) fn command_that_decides(
         options.push(("--max-runs", format!("{blocks:.0}")));
     }
     if is_short {
-        options.push(("--budget", budget(needed_s)));
+        options.push(("--budget", format_budget(needed_s)));
     }
     let what = match options.first()?.0 {
         "--precision" => "for a narrower interval",
@@ -239,8 +242,8 @@ pub(super) fn command_that_decides(
     })
 }
 
-/// What applies an arm, the plainest first.
-pub(super) fn commands(
+/// Commands that run an arm without pinwise, the simplest first.
+pub(super) fn commands_to_apply(
     record: &Comparison,
     arm: usize,
     place: &Realised,
@@ -249,9 +252,14 @@ pub(super) fn commands(
     let arm = &record.arms[arm];
     let mut commands = record.list_apply_commands(arm);
     let program = |tool: Tool| record.write_program(arm, |word| tool.escape_word(word));
-    commands.extend(launchers::commands(place, &arm.setting, topology, &program));
+    commands.extend(launchers::launcher_commands(
+        place,
+        &arm.setting,
+        topology,
+        &program,
+    ));
     if arm.setting.has_group() {
-        // Files, not a command that starts it.
+        // This one prints files and starts nothing.
         commands.push(CommandRecord {
             what: "for Kubernetes".to_owned(),
             line: format!("pinwise apply {} --as kubernetes", record.id),
@@ -260,8 +268,8 @@ pub(super) fn commands(
     commands
 }
 
-/// A time as options take it, rounded up: `44s`, `12m`.
-pub(super) fn budget(needed_s: f64) -> String {
+/// The value of `--budget` for this many seconds, rounded up: `44s`, `12m`.
+pub(super) fn format_budget(needed_s: f64) -> String {
     match needed_s <= 90.0 {
         true => format!("{:.0}s", needed_s.ceil()),
         false => format!("{:.0}m", (needed_s / 60.0).ceil()),
@@ -276,13 +284,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arm_with_a_cgroup_has_its_pod() {
+    fn an_arm_with_a_cgroup_has_a_command_for_kubernetes() {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
         let placement: Placement = "compact*2".parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let last = |record: &Comparison| commands(record, 0, &place, &topology).pop();
+        let last = |record: &Comparison| commands_to_apply(record, 0, &place, &topology).pop();
         let is_pod = |command: &CommandRecord| command.line.ends_with(" --as kubernetes");
         assert!(!last(&record).is_some_and(|command| is_pod(&command)));
         record.arms[0].setting.is_exclusive = true;
@@ -290,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_advised_where_it_is_known() {
+    fn cpu_time_is_advised_if_it_decides_and_wall_time_does_not() {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let cpus = record.arms[0].cpus.clone();
@@ -305,19 +313,19 @@ mod tests {
         let part = |low, high| Some(ComponentRecord::new(1.0, Some(low), Some(high)));
         contrast.wall_per_cpu_time = part(0.7, 1.4);
         contrast.cpu_time = part(0.9, 1.1);
-        assert_eq!(by_cpu_time(&record, "Go on."), "Go on.");
+        assert_eq!(with_cpu_time_first(&record, "Go on."), "Go on.");
         record.contrasts[0].cpu_time = part(0.995, 1.005);
-        let advice = by_cpu_time(&record, "Go on.");
+        let advice = with_cpu_time_first(&record, "Go on.");
         assert!(advice.starts_with("If CPU time is what counts"), "{advice}");
-        let said = of_cpu_time(&record).unwrap();
+        let said = describe_cpu_time(&record).unwrap();
         assert!(said.ends_with(" is the same within ±1.0 %."), "{said}");
         record.contrasts[0].cpu_time = part(0.95, 0.97);
-        let said = of_cpu_time(&record).unwrap();
+        let said = describe_cpu_time(&record).unwrap();
         assert!(said.contains(" differs: ±0 % ("), "{said}");
-        assert!(by_cpu_time(&record, "Go on.").contains("--metric cpu"));
+        assert!(with_cpu_time_first(&record, "Go on.").contains("--metric cpu"));
         record.contrasts[0].cpu_time = part(0.995, 1.005);
         record.metric.name = "cpu".to_owned();
-        assert_eq!(by_cpu_time(&record, "Go on."), "Go on.");
+        assert_eq!(with_cpu_time_first(&record, "Go on."), "Go on.");
         assert!(!leaves_waiting_open(&record, ComparisonOutcome::Same));
         record.arms[0].cpus = "0".parse().unwrap();
         assert!(leaves_waiting_open(&record, ComparisonOutcome::Same));

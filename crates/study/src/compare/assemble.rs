@@ -1,5 +1,5 @@
-//! Puts the record together: at the start from the plan, at the end from what
-//! the engine found.
+//! Writes the record: before the first run from the plan, after the last one from the engine's
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,11 @@ use pinwise_workload::{Better, Workload};
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
 /// The record before the first run.
-pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topology) -> Comparison {
+pub(super) fn open_record(
+    plan: &ComparePlan,
+    machine: &dyn Host,
+    topology: &Topology,
+) -> Comparison {
     Comparison {
         header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         study: plan.study.clone(),
@@ -88,7 +92,7 @@ fn plan_record(plan: &ComparePlan) -> PlanRecord {
 /// Each program's file is read once, whatever arms it has.
 fn arm_records(arms: &[ArmPlan], machine: &dyn Host) -> Vec<Arm> {
     let mut programs = BTreeMap::new();
-    let each = arms.iter().map(|arm| {
+    let records = arms.iter().map(|arm| {
         let workload = &arm.workload;
         let file = (&workload.folder, workload.command.program());
         let program = programs
@@ -96,7 +100,7 @@ fn arm_records(arms: &[ArmPlan], machine: &dyn Host) -> Vec<Arm> {
             .or_insert_with(|| machine.program(workload));
         arm_record(arm, program.clone())
     });
-    each.collect()
+    records.collect()
 }
 
 fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
@@ -111,7 +115,7 @@ fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
         },
         placement: PlacementRecord {
             name: place.placement.to_string(),
-            kind: kind(&place.placement),
+            kind: placement_kind(&place.placement),
             memory: memory.map(|m| m.policy.into()),
             memory_nodes: memory.map(|m| m.nodes.clone()).unwrap_or_default(),
             packages: place.used.packages,
@@ -119,7 +123,7 @@ fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
             llcs: place.used.llcs,
             cores: place.used.cores,
         },
-        setting: setting(&arm.settings),
+        setting: setting_record(&arm.settings),
         cpus: place.cpus.to_string(),
         same_as: arm.same_as.clone(),
         other_runs: Vec::new(),
@@ -135,7 +139,7 @@ fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
     }
 }
 
-fn setting(settings: &[RunSetting]) -> SettingRecord {
+fn setting_record(settings: &[RunSetting]) -> SettingRecord {
     let mut record = SettingRecord::default();
     for setting in settings {
         match setting {
@@ -151,14 +155,14 @@ fn setting(settings: &[RunSetting]) -> SettingRecord {
             RunSetting::Policy(policy) => record.policy = Some(policy.to_string()),
             RunSetting::Nice(nice) => record.nice = Some(*nice),
             RunSetting::CoreScheduling => record.has_core_scheduling = true,
-            // A finding says what was done to the host.
+            // Settings of the host, not of the arm: a finding describes them.
             RunSetting::Offline(_) | RunSetting::Interrupts(_) => {}
         }
     }
     record
 }
 
-const fn kind(placement: &Placement) -> PlacementKind {
+const fn placement_kind(placement: &Placement) -> PlacementKind {
     match (&placement.wish, placement.kind) {
         (_, Kind::Bound) => PlacementKind::Bound,
         (Wish::OsDefault, Kind::Confined) => PlacementKind::OsDefault,
@@ -182,7 +186,7 @@ pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
 }
 
 /// Completes the record.
-pub(super) fn close(
+pub(super) fn complete_record(
     record: &mut Comparison,
     plan: &ComparePlan,
     topology: &Topology,
@@ -196,7 +200,7 @@ pub(super) fn close(
     for (arm, state) in record.arms.iter_mut().zip(&results.arms) {
         fill_arm(arm, state);
     }
-    timed_out::judge(record, plan, &results);
+    timed_out::bound_late_arms(record, plan, &results);
     let dropped = results.dropped.iter().map(|dropped| dropped.arm);
     let columns: Vec<usize> = results.columns.iter().copied().chain(dropped).collect();
     let names: Vec<String> = columns
@@ -236,37 +240,37 @@ pub(super) fn close(
                         plan,
                         &setting,
                     ),
-                    ..contrast::record(c, &look, &setting, &results, &columns)
+                    ..contrast::to_record(c, &look, &setting, &results, &columns)
                 })
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
             record.contrasts.sort_by_key(|c| place(&c.arm));
             let cpu = results.cpu_contrast();
-            conclude(record, plan, topology, &look, cpu, &setting, &columns);
-            steadiness::add(record, plan, &results.data, &setting);
+            write_verdict(record, plan, topology, &look, cpu, &setting, &columns);
+            steadiness::compare_steadiness(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
     record.ended = record.ending();
-    timed_out::conclude(record, plan, topology, results.stopped);
+    timed_out::conclude_late_arms(record, plan, topology, results.stopped);
     if plan.is_timing {
-        timing::conclude(record);
+        timing::conclude_timing(record);
     }
-    record.verdict.condition = condition(record);
-    record.companions = companions::judge(record, plan, &results);
-    record.findings = findings::all(record, plan, topology, &results);
+    record.verdict.condition = describe_condition(record);
+    record.companions = companions::judge_costs_to_companions(record, plan, &results);
+    record.findings = findings::list_findings(record, plan, topology, &results);
     record.conclude();
     if record.findings.iter().any(|f| f.check == findings::MEDIANS) {
-        record.verdict.sentence.push_str(BELIEVE_THE_CHANGE);
+        record.verdict.sentence.push_str(MEDIANS_MISLEAD);
     }
 }
 
-/// The short sentence if the table's medians differ visibly from the change; the finding says of
-/// which arm.
-const BELIEVE_THE_CHANGE: &str = " Believe 'change', not 'typical': it compares runs side by side.";
+/// Added to the verdict if the medians in the table differ visibly from the change; a finding names
+/// the arms.
+const MEDIANS_MISLEAD: &str = " Believe 'change', not 'typical': it compares runs side by side.";
 
-/// What the verdict depends on, beside what every verdict does.
-fn condition(record: &Comparison) -> String {
+/// What the verdict depends on.
+fn describe_condition(record: &Comparison) -> String {
     let runs = record.arms.iter().flat_map(|arm| &arm.runs);
     let loaded: BTreeSet<&str> = runs.filter_map(|run| run.sched_ext.as_deref()).collect();
     if loaded.is_empty() {
@@ -284,8 +288,8 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
     arm.other_runs.clone_from(&state.other_runs);
     arm.eliminated = state.eliminated;
     arm.invalid.clone_from(&state.invalid);
-    // A screening estimate is never a result: the arms that were picked look
-    // better in it than they are.
+    // Screening runs do not count: arms that were selected by them look better in them than they
+    // are.
     let confirmed = state.runs.iter().filter(|r| r.phase == Phase::Confirmation);
     arm.threads = ThreadTime::from_runs(confirmed.clone());
     let values: Vec<f64> = confirmed.filter_map(|r| r.metric.value).collect();
@@ -320,7 +324,7 @@ fn add_dropped_arms(look: &Look, results: &Results) -> Look {
     look
 }
 
-fn conclude(
+fn write_verdict(
     record: &mut Comparison,
     plan: &ComparePlan,
     topology: &Topology,
@@ -348,7 +352,7 @@ fn conclude(
         ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
-    let withheld = recommendation::withheld(record, best);
+    let withheld = recommendation::withhold_recommendation(record, best);
     let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
@@ -356,8 +360,8 @@ fn conclude(
     };
     sentence.push_str(&describe_screening(record, look));
     sentence.push_str(&throttling::describe_idle_limits(record));
-    let of_limit = match outcome {
-        ComparisonOutcome::Undecided => limit::conclusion(record, plan, &choice, setting),
+    let limit_conclusion = match outcome {
+        ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, &choice, setting),
         _ => None,
     };
     let (not_recommended, advice) = match withheld {
@@ -367,19 +371,21 @@ fn conclude(
             advice::write_advice(record, plan, outcome, best, &choice, setting),
         ),
     };
-    let (mut sentence, advice) = match of_limit {
+    let (mut sentence, advice) = match limit_conclusion {
         Some((sentence, advice)) => (sentence, Some(advice)),
         None => (sentence, advice),
     };
-    // A limit is of the time that was asked about.
+    // A limit concerns the metric that was requested.
     if outcome == ComparisonOutcome::Undecided
         && plan.tuning.limit.is_none()
-        && let Some(of_cpu_time) = advice::of_cpu_time(record)
+        && let Some(cpu_time_sentence) = advice::describe_cpu_time(record)
     {
-        sentence = format!("{sentence} {of_cpu_time}");
+        sentence = format!("{sentence} {cpu_time_sentence}");
     }
     let commands = match (&advice, best) {
-        (None, Some(arm)) => advice::commands(record, arm, &plan.arms[arm].place, topology),
+        (None, Some(arm)) => {
+            advice::commands_to_apply(record, arm, &plan.arms[arm].place, topology)
+        }
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, &choice, setting);
             more.into_iter().collect()
@@ -387,7 +393,7 @@ fn conclude(
         _ => Vec::new(),
     };
     record.verdict = VerdictRecord {
-        kind: kind_of(outcome),
+        kind: verdict_kind(outcome),
         sentence,
         headline: None,
         advice: advice.unwrap_or_default(),
@@ -400,7 +406,7 @@ fn conclude(
     };
 }
 
-/// How many arms were screened, behind the sentence of the verdict; empty without screening.
+/// Appended to the verdict: how many arms were screened; empty without screening.
 fn describe_screening(record: &Comparison, look: &Look) -> String {
     if record.plan.screened_arms == 0 {
         return String::new();
@@ -415,7 +421,7 @@ fn describe_screening(record: &Comparison, look: &Look) -> String {
     )
 }
 
-const fn kind_of(outcome: ComparisonOutcome) -> VerdictKind {
+const fn verdict_kind(outcome: ComparisonOutcome) -> VerdictKind {
     match outcome {
         ComparisonOutcome::Best(_) => VerdictKind::Best,
         ComparisonOutcome::Same => VerdictKind::Same,
@@ -424,7 +430,7 @@ const fn kind_of(outcome: ComparisonOutcome) -> VerdictKind {
     }
 }
 
-/// The choices: a placebo proves the method, it is not a choice.
+/// The look without the placebo, which checks the method and cannot be chosen.
 fn remove_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
     let mut choice = look.clone();
     choice.contrasts.retain(|c| Some(c.arm) != placebo);
@@ -445,17 +451,18 @@ fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
     }
 }
 
-/// The baseline's reason first: without it nothing can be compared.
+/// Why nothing could be compared: if the baseline failed, its reason, else that of the first arm
+/// that failed.
 fn failed_sentence(record: &Comparison) -> String {
     let failed: Vec<&Arm> = record.arms.iter().filter(|a| a.invalid.is_some()).collect();
     let baseline = failed.iter().find(|arm| arm.name == record.baseline);
     let cause = baseline.or(failed.first());
     let reason = cause.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
-    let who = cause.map_or("", |arm| arm.name.as_str());
-    // The command's own last words are quoted as they are.
+    let name = cause.map_or("", |arm| arm.name.as_str());
+    // A reason of several lines ends with the command's own output.
     let stop = if reason.contains('\n') { "" } else { "." };
     if failed.len() == record.arms.len() {
         return format!("No arm could be measured: {reason}{stop}");
     }
-    format!("No verdict because {who} could not be measured: {reason}{stop}")
+    format!("No verdict because {name} could not be measured: {reason}{stop}")
 }

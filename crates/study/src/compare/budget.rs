@@ -1,7 +1,7 @@
 //! How many more blocks the budget allows.
 //!
-//! Planning uses only the durations of whole blocks and of all arms together: it does not depend on
-//! which arm was which, so that the planned end says nothing about the result.
+//! Only durations of whole blocks and of all arms together are used: the planned end must not depend
+//! on which arm is faster, or it would bias the result.
 
 use std::time::Duration;
 
@@ -37,12 +37,12 @@ impl Budget {
             self.used_runs += runs;
         }
         let run_time_s = duration.as_secs_f64() / runs.max(1) as f64;
-        let place = self.run_times_s.partition_point(|t| *t < run_time_s);
-        self.run_times_s.insert(place, run_time_s);
+        let index = self.run_times_s.partition_point(|t| *t < run_time_s);
+        self.run_times_s.insert(index, run_time_s);
     }
 
-    /// From now on a run takes `after_s` seconds instead of `before_s`, since other arms run. The
-    /// time around runs stays the same.
+    /// Other arms run from now on: a run takes `after_s` seconds instead of `before_s`; the time
+    /// between runs stays the same.
     pub(super) fn replan(&mut self, before_s: f64, after_s: f64) {
         for time in &mut self.run_times_s {
             *time = (*time - before_s + after_s).max(after_s);
@@ -57,8 +57,7 @@ impl Budget {
         by_runs.min(self.blocks_in(self.time_left(now), runs))
     }
 
-    /// Blocks of `runs` runs that a share of what is left now allows, to the
-    /// nearest.
+    /// Blocks of `runs` runs in this share of the remaining budget, rounded to the nearest.
     pub(super) fn blocks_in_share(&self, share: f64, runs: usize, now: Duration) -> usize {
         let by_runs = self.runs_left().map_or(f64::INFINITY, |left| {
             left as f64 * share / runs.max(1) as f64
@@ -69,18 +68,18 @@ impl Budget {
         floor(by_runs.min(by_time) + 0.5)
     }
 
-    /// Share of the budget that is used, 0 to 1.
+    /// Used share of the budget, 0 to 1.
     pub(super) fn fraction(&self, now: Duration) -> f64 {
-        let of_time = self.time.map_or(0.0, |time| {
+        let used_time = self.time.map_or(0.0, |time| {
             (now.saturating_sub(self.started)).as_secs_f64() / time.as_secs_f64().max(1e-9)
         });
-        let of_runs = self
+        let used_runs = self
             .runs
             .map_or(0.0, |runs| self.used_runs as f64 / runs.max(1) as f64);
-        of_time.max(of_runs).min(1.0)
+        used_time.max(used_runs).min(1.0)
     }
 
-    /// Seconds until the budget is spent, as far as is known.
+    /// Expected seconds until the budget is spent; infinite without a budget.
     pub(super) fn seconds_left(&self, now: Duration) -> f64 {
         let by_runs = self
             .runs_left()
@@ -91,7 +90,7 @@ impl Budget {
         by_runs.min(by_time)
     }
 
-    /// Does the number of runs end it (rather than the time)?
+    /// Will the number of runs end the experiment before the time does?
     pub(super) fn ends_by_runs(&self, runs: usize, now: Duration) -> bool {
         let by_time = self.blocks_in(self.time_left(now), runs);
         self.runs_left()
@@ -119,7 +118,7 @@ impl Budget {
         }
     }
 
-    /// Typical seconds per run, all arms together.
+    /// Median seconds per run, all arms together.
     fn run_time_s(&self) -> f64 {
         let middle = self.run_times_s.len() / 2;
         self.run_times_s.get(middle).copied().unwrap_or(0.0)
@@ -155,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn time_is_planned_anew_for_other_arms() {
+    fn replanning_replaces_the_run_time_of_earlier_arms() {
         let mut budget = budget(Some(20), None);
         budget.spend(3, Duration::from_secs(9), true);
         assert_eq!(budget.blocks_left(3, Duration::from_secs(9)), 1);
-        // Of 3 s a run the program took 2.5 s; now it takes half a second.
+        // The program took 2.5 s of the 3 s per run; now it takes half a second.
         budget.replan(2.5, 0.5);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(9)), 5);
     }
 
     #[test]
-    fn runs_limit_blocks_and_warm_up_is_free() {
+    fn runs_limit_blocks_and_warm_up_runs_do_not_count() {
         let mut budget = budget(None, Some(10));
         budget.spend(2, Duration::from_secs(1), true);
         assert_eq!(budget.blocks_left(2, Duration::ZERO), 10);

@@ -1,18 +1,22 @@
-//! If last-level caches and cores differ: does the program gain from the larger cache or from the
-//! faster cores? Contrasts are with the baseline, and their intervals hold together: two intervals
-//! that do not overlap mean that their arms differ.
+//! On machines whose last-level caches and cores differ: does the program gain more from the larger
+//! cache or from the faster cores? All intervals against the baseline hold at once: two that do not
+//! overlap mean that their arms differ.
 
 use pinwise_record::{Arm, Comparison, ContrastVerdict, Finding, Severity};
 
-/// The answer, if both were measured to the end.
-pub(super) fn finding(record: &Comparison) -> Option<Finding> {
-    let (cache, clock) = (arm(record, "largest-llc")?, arm(record, "best-core")?);
-    let (of_cache, of_clock) = (standing(record, cache)?, standing(record, clock)?);
-    let answer = if of_cache.high < of_clock.low {
+/// The answer; `None` unless both placements were measured.
+pub(super) fn compare_cache_and_clock(record: &Comparison) -> Option<Finding> {
+    let (cache, clock) = (
+        find_arm(record, "largest-llc")?,
+        find_arm(record, "best-core")?,
+    );
+    let cache_cost = cost_over_baseline(record, cache)?;
+    let clock_cost = cost_over_baseline(record, clock)?;
+    let answer = if cache_cost.high < clock_cost.low {
         "from the larger cache than from faster cores"
-    } else if of_clock.high < of_cache.low {
+    } else if clock_cost.high < cache_cost.low {
         "from faster cores than from the larger cache"
-    } else if of_cache.is_same && of_clock.is_same {
+    } else if cache_cost.is_same && clock_cost.is_same {
         return Some(note(
             "Neither the larger cache nor faster cores make a difference to this program."
                 .to_owned(),
@@ -35,7 +39,7 @@ fn note(sentence: String, advice: String) -> Finding {
     Finding::new("cache_or_clock", Severity::Note, sentence, advice)
 }
 
-fn arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
+fn find_arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
     let mut arms = record.arms.iter();
     arms.find(|arm| {
         let name = &arm.placement.name;
@@ -43,16 +47,16 @@ fn arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
     })
 }
 
-/// An arm's cost over that of the baseline.
-struct Standing {
+/// Interval of an arm's cost divided by the baseline's.
+struct CostRatio {
     low: f64,
     high: f64,
     is_same: bool,
 }
 
-fn standing(record: &Comparison, arm: &Arm) -> Option<Standing> {
+fn cost_over_baseline(record: &Comparison, arm: &Arm) -> Option<CostRatio> {
     if arm.name == record.baseline {
-        return Some(Standing {
+        return Some(CostRatio {
             low: 1.0,
             high: 1.0,
             is_same: true,
@@ -60,10 +64,10 @@ fn standing(record: &Comparison, arm: &Arm) -> Option<Standing> {
     }
     let mut contrasts = record.contrasts.iter();
     let contrast = contrasts.find(|contrast| contrast.arm == arm.name)?;
-    // A caveat on one arm's claim is a caveat here.
+    // A caveat that withholds the arm's verdict leaves this question open, too.
     let is_sure = !contrast.is_withheld();
-    let end = |end: Option<f64>, open: f64| end.filter(|_| is_sure).unwrap_or(open);
-    Some(Standing {
+    let end = |end: Option<f64>, unknown: f64| end.filter(|_| is_sure).unwrap_or(unknown);
+    Some(CostRatio {
         low: end(contrast.low, 0.0),
         high: end(contrast.high, f64::INFINITY),
         is_same: contrast.verdict == ContrastVerdict::Same,
@@ -75,11 +79,11 @@ mod tests {
     use super::*;
     use pinwise_record::ContrastRecord;
 
-    /// A record whose arms beside the baseline are these, with their intervals.
+    /// The finding on a record in which the two arms have these intervals.
     fn conclusion(cache: (f64, f64), clock: (f64, f64), change: fn(&mut ContrastRecord)) -> String {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
-        assert_eq!(finding(&record), None);
+        assert_eq!(compare_cache_and_clock(&record), None);
         let mut contrast = record.contrasts[0].clone();
         let baseline = record.baseline.clone();
         let mut others = record.arms.iter_mut().filter(|arm| arm.name != baseline);
@@ -92,12 +96,12 @@ mod tests {
             change(&mut contrast);
             record.contrasts.push(contrast.clone());
         }
-        let finding = finding(&record).unwrap();
+        let finding = compare_cache_and_clock(&record).unwrap();
         format!("{} {}", finding.sentence, finding.advice)
     }
 
     #[test]
-    fn cache_and_clock_are_told_apart_by_intervals_with_nothing_in_common() {
+    fn the_question_is_decided_only_by_intervals_that_do_not_overlap() {
         let (fast, slow) = ((0.7, 0.8), (0.9, 1.1));
         let cache = conclusion(fast, slow, |_| {});
         let words = "This program gains more from the larger cache than from faster cores";

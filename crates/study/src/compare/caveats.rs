@@ -10,8 +10,8 @@ use pinwise_record::{
 };
 use pinwise_stats::verdict::{describe_under_loads, gain};
 
-/// Steps of the figure that hide effects of the size that matters.
-pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
+/// Warns if the figure's resolution is coarser than the smallest effect of interest.
+pub(super) fn warn_of_coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
     let resolution = results.look.as_ref()?.resolution?;
     let is_coarse = resolution.relative > record.plan.min_effect.ln_1p();
     is_coarse.then(|| {
@@ -42,7 +42,7 @@ fn round_step(step: f64) -> f64 {
     format!("{step:.6e}").parse().unwrap_or(step)
 }
 
-/// All caveats on the verdict of an arm, and remarks on how to read it.
+/// Findings on what the verdict of an arm depends on.
 pub(super) fn list_contrast_caveats(
     contrast: &ContrastRecord,
     record: &Comparison,
@@ -65,11 +65,12 @@ pub(super) fn list_contrast_caveats(
     .collect()
 }
 
-/// What to do if something other than effort is missing: the advice of the finding on it.
-pub(super) fn what_decides(record: &Comparison) -> String {
-    let open = record.contrasts.iter();
-    let open = open.filter(|contrast| contrast.verdict == ContrastVerdict::Undecided);
-    open.flat_map(|contrast| list_contrast_caveats(contrast, record))
+/// Advice if more effort does not help: that of the first warning on an undecided contrast.
+pub(super) fn advise_on_undecided(record: &Comparison) -> String {
+    let contrasts = record.contrasts.iter();
+    let undecided = contrasts.filter(|contrast| contrast.verdict == ContrastVerdict::Undecided);
+    undecided
+        .flat_map(|contrast| list_contrast_caveats(contrast, record))
         .find(|finding| finding.severity == Severity::Warning)
         .map_or_else(
             || "See the findings for how to decide it.".to_owned(),
@@ -86,14 +87,14 @@ const fn severity(withholds: bool) -> Severity {
     }
 }
 
-/// A contrast, and what it is of.
+/// A contrast with the metric that it compares.
 struct LabelledContrast<'a> {
     contrast: &'a ContrastRecord,
     metric: &'a MetricRecord,
 }
 
 impl LabelledContrast<'_> {
-    fn change(&self, ratio: f64) -> String {
+    fn describe_change(&self, ratio: f64) -> String {
         self.metric.effect(ratio, None, None).text
     }
 
@@ -113,7 +114,10 @@ impl LabelledContrast<'_> {
 
     fn depends_on_order(&self) -> Option<Finding> {
         let split = self.contrast.by_order?;
-        let (even, uneven) = (self.change(split.first), self.change(split.second));
+        let (even, uneven) = (
+            self.describe_change(split.first),
+            self.describe_change(split.second),
+        );
         Some(self.split_finding(
         "depends_on_order",
         split,
@@ -127,10 +131,13 @@ impl LabelledContrast<'_> {
 
     fn depends_on_time(&self, record: &Comparison) -> Option<Finding> {
         let split = self.contrast.by_time?;
-        let (early, late) = (self.change(split.first), self.change(split.second));
+        let (early, late) = (
+            self.describe_change(split.first),
+            self.describe_change(split.second),
+        );
         let (cause, advice) = match LoadChange::from_record(record) {
             Some(load) => (
-                format!(", as the load of other processes does: {}", load.words()),
+                format!(", as the load of other processes does: {}", load.describe()),
                 "Compare again on a quiet machine or under a steady load; CPU time hardly notices it (--metric cpu).",
             ),
             None => (
@@ -152,7 +159,7 @@ impl LabelledContrast<'_> {
     fn depends_on_load(&self) -> Option<Finding> {
         let split = self.contrast.by_load?;
         let levels = self.contrast.load_levels.as_ref()?;
-        let change = |level: &LoadLevelRecord| self.change(level.ratio);
+        let change = |level: &LoadLevelRecord| self.describe_change(level.ratio);
         let medium = levels.medium.as_ref();
         let changes = describe_under_loads(
             &change(&levels.light),
@@ -198,7 +205,7 @@ impl LabelledContrast<'_> {
         ))
     }
 
-    /// The same direction, but sizes with separate intervals.
+    /// Warns if the intervals of the typical run and of the mean do not overlap.
     fn typical_and_mean_differ(&self) -> Option<Finding> {
         let mean = self
             .contrast
@@ -214,10 +221,10 @@ impl LabelledContrast<'_> {
                 format!(
                     "{}: {} in the typical run, but {} on average ({} to {}).",
                     self.describe_comparison(),
-                    self.change(self.contrast.ratio),
-                    self.change(mean.ratio),
-                    self.change(low),
-                    self.change(high)
+                    self.describe_change(self.contrast.ratio),
+                    self.describe_change(mean.ratio),
+                    self.describe_change(low),
+                    self.describe_change(high)
                 ),
                 "If total time matters more to you than the typical run, use --judge mean.",
             )

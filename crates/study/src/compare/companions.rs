@@ -12,19 +12,19 @@ use pinwise_record::{
 use pinwise_stats::describe::median;
 use pinwise_stats::paired::{Paired, hodges_lehmann};
 
-/// Fewer blocks say too little.
+/// With fewer blocks no cost is reported.
 const MIN_BLOCKS: usize = 3;
-/// Error of the interval of what an arm costs a companion.
+/// Error rate of the interval of a companion's cost.
 const ALPHA: f64 = 0.05;
 
 /// What each arm costs the companions whose figures were read.
-pub(super) fn judge(
+pub(super) fn judge_costs_to_companions(
     record: &Comparison,
     plan: &ComparePlan,
     results: &Results,
 ) -> Vec<CompanionFigureRecord> {
-    let both = plan.companions.iter().zip(&results.alone);
-    let each = both.map(|(companion, alone)| {
+    let companions = plan.companions.iter().zip(&results.alone);
+    let figures = companions.map(|(companion, alone)| {
         let metric = MetricRecord::new(&companion.metric, "");
         let is_beside = |arm: &ArmPlan| {
             arm.companion()
@@ -34,8 +34,9 @@ pub(super) fn judge(
         let costs = arms
             .filter(|(arm, _)| is_beside(arm))
             .filter_map(|(arm, with)| {
-                let name = without(plan, arm).map_or(&with.name, |at| &record.arms[at].name);
-                cost_of(name, with, alone, &metric)
+                let name = find_arm_without_companion(plan, arm)
+                    .map_or(&with.name, |at| &record.arms[at].name);
+                cost_to_companion(name, with, alone, &metric)
             });
         CompanionFigureRecord {
             name: companion.name.clone(),
@@ -44,11 +45,12 @@ pub(super) fn judge(
             alone: alone.clone(),
         }
     });
-    each.collect()
+    figures.collect()
 }
 
-/// What this arm costs a companion, by the blocks in which it also ran alone.
-fn cost_of(
+/// How much worse the companion's figure is beside this arm than alone, over the blocks that have
+/// both; `None` if there are fewer than [`MIN_BLOCKS`].
+fn cost_to_companion(
     name: &str,
     arm: &Arm,
     alone: &[AloneRecord],
@@ -77,8 +79,8 @@ fn cost_of(
     })
 }
 
-/// The arm that differs from this one by its companion alone.
-fn without(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize> {
+/// The arm that differs from this one only in having no companion.
+fn find_arm_without_companion(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize> {
     let (RunSetting::Companion(_), others) = arm.settings.split_last()? else {
         return None;
     };
@@ -89,10 +91,12 @@ fn without(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize> {
 }
 
 /// Sentences for each companion.
-pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
+pub(super) fn describe_companions(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
     let mut costs: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
     for (with, arm) in plan.arms.iter().enumerate() {
-        let (Some(companion), Some(without)) = (arm.companion(), without(plan, arm)) else {
+        let (Some(companion), Some(without)) =
+            (arm.companion(), find_arm_without_companion(plan, arm))
+        else {
             continue;
         };
         let (with, without) = (&record.arms[with], &record.arms[without]);
@@ -106,27 +110,30 @@ pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> 
         }
     }
     let findings = costs.into_iter().map(|(name, arms)| {
-        let each = arms.iter().map(|(arm, ratio)| {
+        let changes = arms.iter().map(|(arm, ratio)| {
             let change = record.metric.effect(*ratio, None, None).text;
             format!("{arm} {change}")
         });
-        let each: Vec<String> = each.collect();
-        let sentence = format!("Beside {name}: {} (typical run).", each.join(", "));
+        let changes: Vec<String> = changes.collect();
+        let sentence = format!("Beside {name}: {} (typical run).", changes.join(", "));
         arms.iter().fold(
             Finding::new("beside", Severity::Note, sentence, ""),
             |finding, (arm, ratio)| finding.with_evidence(&format!("{arm}, ratio"), *ratio),
         )
     });
-    let of_companions = record.companions.iter().filter_map(cost_to_companion);
-    findings.chain(of_companions).collect()
+    let costs_to_companions = record
+        .companions
+        .iter()
+        .filter_map(describe_cost_to_companion);
+    findings.chain(costs_to_companions).collect()
 }
 
 /// What the program costs a companion, in a sentence.
-fn cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
+fn describe_cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
     let is_rate = companion.metric.better == Direction::Higher;
     // A rate that falls and a time that grows are both a cost.
     let cost = |percent: f64| if is_rate { -percent } else { percent } / 100.0;
-    let each = companion.costs.iter().enumerate().map(|(number, beside)| {
+    let costs = companion.costs.iter().enumerate().map(|(number, beside)| {
         let effect = &beside.effect;
         let ends = effect
             .low
@@ -146,7 +153,7 @@ fn cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
             _ => format!("{} {typical}", beside.arm),
         }
     });
-    let each: Vec<String> = each.collect();
+    let costs: Vec<String> = costs.collect();
     let alone = companion
         .alone
         .iter()
@@ -157,9 +164,9 @@ fn cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
         true => format!("of what it reaches alone ({alone})"),
         false => format!("to what {} has alone ({alone})", companion.name),
     };
-    let sentence = format!("{} {whole}.", each.join(", "));
+    let sentence = format!("{} {whole}.", costs.join(", "));
     let finding = Finding::new("cost_to_companion", Severity::Note, sentence, "");
-    (!each.is_empty()).then(|| {
+    (!costs.is_empty()).then(|| {
         companion.costs.iter().fold(finding, |finding, beside| {
             finding.with_evidence(&format!("{}, ratio", beside.arm), beside.ratio)
         })

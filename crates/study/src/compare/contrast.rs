@@ -1,4 +1,4 @@
-//! An arm against the baseline as a record.
+//! Turns a contrast of the statistics into its record.
 
 use super::parts;
 use super::results::{self, Results};
@@ -12,45 +12,46 @@ use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::paired::Interval;
 use pinwise_stats::verdict::{self, Basis, Setting};
 
-/// An arm against the baseline; the limit, if there is one, is judged elsewhere.
-pub(super) fn record(
+/// The record of an arm against the baseline, without the verdict on a limit.
+pub(super) fn to_record(
     contrast: &Contrast,
     look: &Look,
     setting: &Setting<'_>,
     results: &Results,
     columns: &[usize],
 ) -> ContrastRecord {
-    let later = contrast.arm.checked_sub(results.columns.len());
-    let dropped = later.and_then(|at| results.dropped.get(at));
+    // Columns of dropped arms follow those of the arms still in.
+    let dropped_index = contrast.arm.checked_sub(results.columns.len());
+    let dropped = dropped_index.and_then(|index| results.dropped.get(index));
     let blocks = dropped.map_or(look.blocks, |dropped| dropped.blocks);
     let basis = Basis {
         blocks,
         is_dropped: blocks < look.blocks,
     };
-    let is_open = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
-    let can_go_on = is_open && !basis.is_dropped && contrast.interval.half_width().is_finite();
+    let is_undecided = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
+    let can_go_on = is_undecided && !basis.is_dropped && contrast.interval.half_width().is_finite();
     let more = can_go_on.then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[columns[contrast.arm]];
     let baseline = &results.arms[columns[setting.baseline]];
     let totals = match dropped {
         Some(dropped) => dropped.totals,
-        None => results::totals(&results.data, contrast.arm, setting.baseline),
+        None => results::compare_totals(&results.data, contrast.arm, setting.baseline),
     };
     let mut parts = parts::compare_parts(contrast, &arm.runs, &baseline.runs);
     let mut sentence = verdict::contrast_sentence(contrast, basis, setting);
     if let Some(cpu) = results.cpu_contrast() {
-        let part = parts.cpu_time.insert(component(cpu));
+        let part = parts.cpu_time.insert(component_record(cpu));
         part.decides = beside::decides(contrast, cpu);
         if part.decides {
-            sentence = format!("{} ({basis}).", beside::words(contrast, cpu, setting));
+            sentence = format!("{} ({basis}).", beside::describe(contrast, cpu, setting));
         }
     }
     ContrastRecord {
         arm: setting.names[contrast.arm].clone(),
         baseline: setting.names[setting.baseline].clone(),
         ratio: contrast.estimate.exp(),
-        low: finite(contrast.interval.low.exp(), contrast.interval.low),
-        high: finite(contrast.interval.high.exp(), contrast.interval.high),
+        low: exp_if_finite(contrast.interval.low),
+        high: exp_if_finite(contrast.interval.high),
         confidence: contrast.confidence,
         p_adjusted: contrast.p_adjusted,
         verdict: match contrast.decision {
@@ -91,18 +92,17 @@ pub(super) fn record(
     }
 }
 
-fn component(cpu: &Contrast) -> ComponentRecord {
-    let end = |end: f64| finite(end.exp(), end);
+fn component_record(cpu: &Contrast) -> ComponentRecord {
     let Interval { low, high } = cpu.interval;
-    ComponentRecord::new(cpu.estimate.exp(), end(low), end(high))
+    ComponentRecord::new(cpu.estimate.exp(), exp_if_finite(low), exp_if_finite(high))
 }
 
 fn judged_record(other: &Other) -> JudgedRecord {
     JudgedRecord {
         judge: other.judge.to_string(),
         ratio: other.estimate.exp(),
-        low: finite(other.interval.low.exp(), other.interval.low),
-        high: finite(other.interval.high.exp(), other.interval.high),
+        low: exp_if_finite(other.interval.low),
+        high: exp_if_finite(other.interval.high),
         effect: EffectRecord::default(),
     }
 }
@@ -127,6 +127,7 @@ fn load_levels_record(levels: LoadLevels) -> LoadLevelsRecord {
     }
 }
 
-fn finite(value: f64, check: f64) -> Option<f64> {
-    check.is_finite().then_some(value)
+/// `exp(ln)`; `None` if `ln` is infinite.
+fn exp_if_finite(ln: f64) -> Option<f64> {
+    ln.is_finite().then(|| ln.exp())
 }

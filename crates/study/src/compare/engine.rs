@@ -1,7 +1,7 @@
 //! Runs a plan: warm-up, screening, confirmation.
 //!
-//! The engine decides order and stopping; it judges nothing itself. A block is
-//! kept whole or dropped whole, whatever interrupts it.
+//! The engine decides the order of runs and when to stop; verdicts are those of `pinwise_stats`. A
+//! block counts only if all of its runs succeeded.
 
 mod companions;
 mod confirmation;
@@ -34,12 +34,13 @@ use pinwise_stats::confirm::{Look, Question};
 use pinwise_stats::describe::{mean, quantile};
 use pinwise_stats::halving;
 
-/// A first block this much slower than the second was still warming up.
+/// If the first block was slower than the second by more than this factor, the second was still
+/// warming up.
 const WARMUP_EXCESS: f64 = 1.05;
 /// From this many blocks on the final precision can be predicted.
-const PROJECT_FROM: usize = 20;
+const PREDICT_FROM_BLOCKS: usize = 20;
 
-/// Carries out a plan.
+/// Runs a plan.
 ///
 /// # Errors
 /// [`StudyError`] if the plan is refused or a command cannot be started at all. Failed and
@@ -49,33 +50,33 @@ pub fn run(
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, StudyError> {
-    record_of(plan, machine, observer, |engine| engine.carry_out())
+    run_and_record(plan, machine, observer, |engine| engine.run_phases())
 }
 
 /// The record of a plan that the user stopped before its first run.
-pub(crate) fn interrupted(
+pub(crate) fn record_interrupted(
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, StudyError> {
-    record_of(plan, machine, observer, |_| Ok(Stopped::Interrupted))
+    run_and_record(plan, machine, observer, |_| Ok(Stopped::Interrupted))
 }
 
-fn record_of(
+fn run_and_record(
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
-    work: impl FnOnce(&mut Engine<'_>) -> Result<Stopped, StudyError>,
+    run_engine: impl FnOnce(&mut Engine<'_>) -> Result<Stopped, StudyError>,
 ) -> Result<Comparison, StudyError> {
     plan.check()?;
     let (topology, _) = machine.topology()?;
-    let mut record = assemble::opening(plan, machine, &topology);
+    let mut record = assemble::open_record(plan, machine, &topology);
     observer.begin(&record);
     let mut engine = Engine::new(plan, machine, observer);
-    let stopped = work(&mut engine)?;
+    let stopped = run_engine(&mut engine)?;
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
-    assemble::close(&mut record, plan, &topology, results);
+    assemble::complete_record(&mut record, plan, &topology, results);
     load::name_busiest(&mut record.findings, || machine.busiest());
     observer.end(&record);
     Ok(record)
@@ -90,14 +91,15 @@ struct Engine<'a> {
     budget: Budget,
     arms: Vec<ArmState>,
     companions: Companions,
+    /// Arms that are being compared, in the order of the columns of `data`.
     columns: Vec<usize>,
     dropped: Vec<DroppedArm>,
     data: Responses,
-    around: Circumstances,
+    circumstances: Circumstances,
     /// The arm that ran last.
     last_arm: Option<usize>,
     look: Option<Look>,
-    /// The question to the runs: its error is that of wall-clock time alone.
+    /// The question about wall-clock time, with its share of the error rate.
     question: Question,
     /// CPU time, if it is judged as well.
     cpu: Option<CpuTime>,
@@ -105,10 +107,10 @@ struct Engine<'a> {
     confirmation_ended: Duration,
     screened: usize,
     warmup_blocks: usize,
-    /// Kept until the next block has been looked at.
+    /// Median cost of the warm-up block, until the next block has been compared with it.
     warmup_median: Option<f64>,
-    /// The only block that the budget allows.
-    only: Option<WholeBlock>,
+    /// The block, if the budget allows no more than one.
+    only_block: Option<WholeBlock>,
     throttled_blocks: usize,
     names: Vec<String>,
     /// Failures not yet shown to the user.
@@ -121,19 +123,19 @@ struct WholeBlock {
     slots: Vec<usize>,
     /// The arm that ran right before each.
     before: Vec<Option<usize>>,
-    /// CPUs that others used meanwhile; `None` if a run does not say.
+    /// CPUs that other programs used meanwhile; `None` if unknown for a run.
     load: Option<f64>,
     /// CPU time, seconds, by arm.
     cpu_s: Vec<Option<f64>>,
-    /// The largest share of a run's time in which it used a CPU.
+    /// CPU time over wall-clock time, the largest of all runs.
     cpu_share: f64,
 }
 
-/// A block that is over.
+/// How a block ended.
 enum Block {
-    /// All runs went well.
+    /// All runs succeeded.
     Whole(WholeBlock),
-    /// An arm failed or was stopped by a limit that seldom does: the whole block is discarded.
+    /// An arm failed, or was throttled though it seldom is: the whole block is discarded.
     Dropped,
     /// The user stopped it.
     Interrupted,
@@ -154,7 +156,7 @@ impl<'a> Engine<'a> {
             columns: (0..plan.arms.len()).collect(),
             dropped: Vec::new(),
             data: Responses::default(),
-            around: Circumstances::default(),
+            circumstances: Circumstances::default(),
             last_arm: None,
             look: None,
             question: plan.question(),
@@ -164,7 +166,7 @@ impl<'a> Engine<'a> {
             screened: 0,
             warmup_blocks: 0,
             warmup_median: None,
-            only: None,
+            only_block: None,
             throttled_blocks: 0,
             names: Vec::new(),
             failures: Vec::new(),
@@ -185,7 +187,7 @@ impl<'a> Engine<'a> {
             columns: self.columns,
             dropped: self.dropped,
             data: self.data,
-            around: self.around,
+            circumstances: self.circumstances,
             look: self.look,
             question: self.question,
             cpu_look: self.cpu.as_ref().and_then(CpuTime::look).cloned(),
@@ -198,15 +200,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn carry_out(&mut self) -> Result<Stopped, StudyError> {
+    fn run_phases(&mut self) -> Result<Stopped, StudyError> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
-        // Screening shares out a budget, and judges no arm that it leaves out.
+        // Screening needs a budget to share out, and leaves arms without a verdict.
         if !self.plan.is_survey
             && self.plan.tuning.limit.is_none()
             && !self.plan.tuning.is_open_ended
-            && self.open_arms().len() >= halving::FROM_ARMS
+            && self.valid_arms().len() >= halving::FROM_ARMS
             && !self.is_spent()
             && let Some(stopped) = self.screen()?
         {
@@ -215,25 +217,25 @@ impl<'a> Engine<'a> {
         self.confirm()
     }
 
-    /// Arms that are still in, the baseline among them.
-    fn open_arms(&self) -> Vec<usize> {
+    /// Arms that have not failed and were not screened out, with the baseline.
+    fn valid_arms(&self) -> Vec<usize> {
         (0..self.arms.len())
-            .filter(|&arm| self.arms[arm].is_open())
+            .filter(|&arm| self.arms[arm].is_valid())
             .collect()
     }
 
     /// Too few arms are left, or the baseline has failed.
     fn has_failed(&self) -> bool {
         let least = if self.plan.is_timing { 1 } else { 2 };
-        self.open_arms().len() < least || !self.arms[self.plan.baseline].is_open()
+        self.valid_arms().len() < least || !self.arms[self.plan.baseline].is_valid()
     }
 
     /// Runs and discards whole blocks: as many as requested, else one, and a second one if
-    /// [`Self::was_cold`] says so.
+    /// [`Self::was_warming_up`] says so.
     fn warm_up(&mut self) -> Result<Option<Stopped>, StudyError> {
         let wanted = self.plan.tuning.warmup;
         while self.warmup_blocks < wanted.unwrap_or(1) {
-            let open = self.open_arms();
+            let open = self.valid_arms();
             let is_spent = self.budget.blocks_left(open.len(), self.machine.now()) == 0;
             if self.warmup_blocks > 0 && is_spent {
                 break;
@@ -245,7 +247,7 @@ impl<'a> Engine<'a> {
                 Block::Whole(block) if wanted.is_none() => {
                     self.warmup_median = Some(median_of(&block.costs));
                     if self.is_spent() {
-                        self.only = Some(block);
+                        self.only_block = Some(block);
                         return Ok(None);
                     }
                 }
@@ -256,8 +258,7 @@ impl<'a> Engine<'a> {
         Ok(None)
     }
 
-    /// The runs of the only block that the budget allowed count: nothing else
-    /// will come.
+    /// Counts the warm-up's runs, since the budget allows no further block.
     fn count_warmup(&mut self) {
         for arm in &mut self.arms {
             for mut run in std::mem::take(&mut arm.other_runs) {
@@ -267,17 +268,17 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Was the block after the warm-up so much faster that the warm-up may not have been over?
-    /// Medians do not know which arm was which, so discarding it cannot favour any.
-    fn was_cold(&mut self, costs: &[Option<f64>], open: usize) -> bool {
+    /// Was this block so much faster than the warm-up that the program may still have been warming
+    /// up? Medians are over all arms, so that discarding the block favours none.
+    fn was_warming_up(&mut self, costs: &[Option<f64>], open: usize) -> bool {
         let Some(first) = self.warmup_median.take() else {
             return false;
         };
-        let is_short = self.budget.blocks_left(open, self.machine.now()) < PROJECT_FROM;
+        let is_short = self.budget.blocks_left(open, self.machine.now()) < PREDICT_FROM_BLOCKS;
         !is_short && first > median_of(costs) * WARMUP_EXCESS
     }
 
-    /// Every open arm once, in random order.
+    /// Runs each of these arms once, in random order.
     fn run_block(
         &mut self,
         open: &[usize],
@@ -309,7 +310,7 @@ impl<'a> Engine<'a> {
                 at: Duration::ZERO,
             };
             let run = self.run_companions_alone(slot);
-            let run = match run.and_then(|()| self.one_run(arm, moment)) {
+            let run = match run.and_then(|()| self.run_arm(arm, moment)) {
                 Ok(run) => run,
                 Err(StudyError::Machine(MachineError::Interrupted)) => {
                     self.keep_as(Phase::Dropped, finished);
@@ -318,7 +319,7 @@ impl<'a> Engine<'a> {
                 Err(error) => return Err(error),
             };
             if self.last_arm.is_none() && run.metric.cost.is_some() {
-                self.warn_of_little(self.machine.now().saturating_sub(began));
+                self.warn_if_effort_is_short(self.machine.now().saturating_sub(began));
             }
             whole.costs[arm] = run.metric.cost;
             whole.cpu_s[arm] = run.cpu_s().filter(|cpu_s| *cpu_s > 0.0);
@@ -327,13 +328,13 @@ impl<'a> Engine<'a> {
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
             throttled |=
-                !self.plan.arms[arm].has_own_limit() && self.arms[arm].stops.count(run.throttled);
+                !self.plan.arms[arm].has_own_limit() && self.arms[arm].stops.add_run(run.throttled);
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
         self.report_failures();
         let is_late_warmup =
-            phase != Phase::Warmup && is_whole && self.was_cold(&whole.costs, open.len());
+            phase != Phase::Warmup && is_whole && self.was_warming_up(&whole.costs, open.len());
         let duration = self.machine.now().saturating_sub(began);
         let is_warmup = is_late_warmup || phase == Phase::Warmup;
         self.budget.spend(open.len(), duration, is_warmup);
@@ -350,15 +351,15 @@ impl<'a> Engine<'a> {
             self.keep_as(Phase::Dropped, finished);
             return Ok(Block::Dropped);
         }
-        whole.load = load_of(&finished);
-        self.companions.keep(block);
+        whole.load = foreign_load(&finished);
+        self.companions.keep_block(block);
         for (arm, run) in finished {
             self.arms[arm].keep(run);
         }
         Ok(Block::Whole(whole))
     }
 
-    /// Assigns runs to another phase after all.
+    /// Keeps runs as those of another phase.
     fn keep_as(&mut self, phase: Phase, runs: Vec<(usize, RunRecord)>) {
         for (arm, mut run) in runs {
             run.phase = phase;
@@ -366,25 +367,25 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn one_run(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, StudyError> {
+    fn run_arm(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, StudyError> {
         let plan = &self.plan.arms[arm];
         let trial = Trial {
             workload: &plan.workload,
             place: &plan.place,
             binding: plan.binding.as_ref(),
             settings: &plan.settings,
-            companion: self.plan.figure_beside(plan),
+            companion: self.plan.companion_metric(plan),
             metric: &self.plan.metric,
-            output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
+            output: outcome::name_output(&self.plan.output, &plan.name, moment.phase, moment.block),
             padding: self.order.random_range(0..PADDING),
         };
-        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
-        self.arms[arm].is_late |= record.timed_out;
+        let (record, failure) = trial.run(self.machine, moment, self.started)?;
+        self.arms[arm].has_timed_out |= record.timed_out;
         if record.companion.is_some() {
             self.companions.last_run = Duration::from_secs_f64(record.wall_s);
         }
         if let Some(failure) = failure {
-            self.fail(arm, failure);
+            self.note_failure(arm, failure);
         }
         log::debug!(
             "{}, {:?} block {}: {:.6} s",
@@ -397,13 +398,13 @@ impl<'a> Engine<'a> {
         Ok(record)
     }
 
-    fn fail(&mut self, arm: usize, failure: RunFailure) {
+    fn note_failure(&mut self, arm: usize, failure: RunFailure) {
         let name = &self.plan.arms[arm].name;
         self.failures.push(format!("{name}: {failure}"));
         self.arms[arm].invalid = Some(failure.to_string());
     }
 
-    /// Reports at once which arms failed; if that ends the experiment, the verdict says it instead.
+    /// Reports which arms failed, unless that ends the experiment: then the verdict says so.
     fn report_failures(&mut self) {
         if !self.has_failed() {
             for failure in std::mem::take(&mut self.failures) {
@@ -431,13 +432,13 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// CPUs that others used while these ran.
-fn load_of(runs: &[(usize, RunRecord)]) -> Option<f64> {
-    let used = |(_, run): &(usize, RunRecord)| {
+/// CPUs that other programs used on average during these runs; `None` if unknown for a run.
+fn foreign_load(runs: &[(usize, RunRecord)]) -> Option<f64> {
+    let cpus_used = |(_, run): &(usize, RunRecord)| {
         Some(run.foreign_cpu_s? / run.wall_s).filter(|share| share.is_finite())
     };
-    let shares: Vec<f64> = runs.iter().map(used).collect::<Option<_>>()?;
-    Some(mean(&shares))
+    let cpus: Vec<f64> = runs.iter().map(cpus_used).collect::<Option<_>>()?;
+    Some(mean(&cpus))
 }
 
 fn median_of(costs: &[Option<f64>]) -> f64 {

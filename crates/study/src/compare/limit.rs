@@ -1,4 +1,4 @@
-//! How arms compare with the slow-down that was allowed, in words.
+//! Judges arms against the allowed slow-down (`--fail-if-slower`), in sentences.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use pinwise_record::{
 };
 use pinwise_stats::beside;
 use pinwise_stats::confirm::{Contrast, Look};
-use pinwise_stats::limit::{self, LimitStanding};
+use pinwise_stats::limit::{self, LimitVerdict};
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
-/// More than anybody waits for.
-const LONG_S: f64 = 3600.0;
+/// Longer efforts are not advised.
+const MAX_EFFORT_S: f64 = 3600.0;
 
 /// Compares an arm with the limit; `None` if there is no limit.
 pub(super) fn judge_limit(
@@ -31,31 +31,34 @@ pub(super) fn judge_limit(
     let effect = metric.effect(contrast.estimate.exp(), low, high);
     let (worse, by) = (&metric.worse_word, percent(limit));
     let log = limit.ln_1p();
-    let (outcome, sentence) = match limit::standing(contrast, log) {
-        LimitStanding::Slower => (
+    let (outcome, sentence) = match limit::judge(contrast, log) {
+        LimitVerdict::Slower => (
             GateOutcome::Slower,
             format!(
                 "{arm} is {worse} than {baseline} by more than {by}: {}.",
                 effect.describe_with_interval()
             ),
         ),
-        LimitStanding::Passed => (
+        LimitVerdict::Passed => (
             GateOutcome::Passed,
             format!(
                 "{arm} is not {worse} than {baseline} by more than {by}: at most {}.",
                 describe_worst_end(&effect, metric)
             ),
         ),
-        LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
+        LimitVerdict::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
             Some(cpu) => (
                 GateOutcome::Slower,
-                format!("{}.", beside::words_over_limit(contrast, cpu, setting, &by)),
+                format!(
+                    "{}.",
+                    beside::describe_over_limit(contrast, cpu, setting, &by)
+                ),
             ),
             None => (
                 GateOutcome::Undecided,
                 format!(
                     "{arm} is undecided at {by}: {}.",
-                    possible(contrast, &effect, limit, setting)
+                    describe_possible_range(contrast, &effect, limit, setting)
                 ),
             ),
         },
@@ -67,7 +70,7 @@ pub(super) fn judge_limit(
     })
 }
 
-/// The end of the interval with the highest cost.
+/// The end of the interval with the highest cost, as a signed percentage.
 fn describe_worst_end(effect: &EffectRecord, metric: &MetricRecord) -> String {
     let end = match metric.better {
         Direction::Higher => effect.low,
@@ -77,7 +80,7 @@ fn describe_worst_end(effect: &EffectRecord, metric: &MetricRecord) -> String {
 }
 
 /// `between −0.4 % and +3.1 %; about 40 s more decide it`.
-fn possible(
+fn describe_possible_range(
     contrast: &Contrast,
     effect: &EffectRecord,
     limit: f64,
@@ -89,38 +92,38 @@ fn possible(
     let [low, high] = [low, high].map(|end| signed_percent(end / 100.0));
     let more = match verdict::caveat(contrast, setting) {
         Some(caveat) => format!(", but {caveat}"),
-        None => more(contrast, limit, setting.spent),
+        None => describe_effort(contrast, limit, setting.spent),
     };
     format!("between {low} and {high}{more}")
 }
 
-fn more(contrast: &Contrast, limit: f64, spent: Duration) -> String {
-    let more = share_of_one(contrast, limit, spent).map(|share| spent.mul_f64(share));
+fn describe_effort(contrast: &Contrast, limit: f64, spent: Duration) -> String {
+    let more = extra_effort(contrast, limit, spent).map(|share| spent.mul_f64(share));
     match more {
         Some(more) => format!("; about {} more decide it", duration(more)),
         None => "; deciding it takes more than an hour".to_owned(),
     }
 }
 
-/// What deciding a contrast takes on top of the effort so far, as a multiple of it; `None` if that
-/// is more than an hour.
-fn share_of_one(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64> {
+/// Further effort that decides a contrast, as a multiple of the effort so far; `None` if that is
+/// more than an hour.
+fn extra_effort(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64> {
     let share = (ROOM * limit::work_factor(contrast, limit.ln_1p()) - 1.0).max(0.0);
     let more_s = share * spent.as_secs_f64();
-    (more_s <= LONG_S).then_some(share)
+    (more_s <= MAX_EFFORT_S).then_some(share)
 }
 
-/// The same for all undecided contrasts.
-pub(super) fn share_that_decides(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
-    let is_open = |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
-    let shares = look.contrasts.iter().filter(is_open);
-    let shares: Option<Vec<f64>> = shares.map(|c| share_of_one(c, limit, spent)).collect();
+/// Further effort that decides all undecided contrasts, as a multiple of the effort so far.
+pub(super) fn extra_effort_for_all(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
+    let is_undecided = |c: &&Contrast| limit::judge(c, limit.ln_1p()) == LimitVerdict::Undecided;
+    let shares = look.contrasts.iter().filter(is_undecided);
+    let shares: Option<Vec<f64>> = shares.map(|c| extra_effort(c, limit, spent)).collect();
     shares?.into_iter().reduce(f64::max)
 }
 
-/// The conclusion and advice of the comparison if its question was only the limit, and the best arm
-/// is not known. `None` otherwise.
-pub(super) fn conclusion(
+/// Sentence and advice of a comparison that asked only about the limit; `None` if it also asked for
+/// the best arm.
+pub(super) fn conclude_on_limit(
     record: &Comparison,
     plan: &ComparePlan,
     look: &Look,
@@ -136,21 +139,21 @@ pub(super) fn conclusion(
         worse_word,
         ..
     } = &record.metric;
-    let with = |outcome: GateOutcome| -> Vec<&ContrastRecord> {
-        let contrasts = record.contrasts.iter();
-        let is_so = |c: &&ContrastRecord| c.limit.as_ref().is_some_and(|l| l.outcome == outcome);
-        contrasts.filter(is_so).collect()
+    let arms_with = |outcome: GateOutcome| -> Vec<&str> {
+        let has_outcome =
+            |c: &&ContrastRecord| c.limit.as_ref().is_some_and(|l| l.outcome == outcome);
+        let contrasts = record.contrasts.iter().filter(has_outcome);
+        contrasts.map(|contrast| contrast.arm.as_str()).collect()
     };
-    let open = with(GateOutcome::Undecided);
-    if !open.is_empty() {
-        let names: Vec<&str> = open.iter().map(|c| c.arm.as_str()).collect();
+    let undecided = arms_with(GateOutcome::Undecided);
+    if !undecided.is_empty() {
         let sentence = format!(
             "Undecided: {} may be {worse_word} than {} by more than {by}.",
-            names.join(", "),
+            undecided.join(", "),
             record.baseline
         );
         let advice = match verdict::withheld(look, setting) {
-            Some(_) => caveats::what_decides(record),
+            Some(_) => caveats::advise_on_undecided(record),
             None => format!(
                 "Give it {}, or allow a larger slowdown (--fail-if-slower).",
                 plan.more_effort(record.stopped.as_ref())
@@ -158,10 +161,7 @@ pub(super) fn conclusion(
         };
         return Some((sentence, advice));
     }
-    let slower: Vec<&str> = with(GateOutcome::Slower)
-        .iter()
-        .map(|contrast| contrast.arm.as_str())
-        .collect();
+    let slower = arms_with(GateOutcome::Slower);
     let sentence = match (record.contrasts.as_slice(), slower.as_slice()) {
         ([only], _) => only.limit.as_ref()?.sentence.clone(),
         (_, []) => format!(

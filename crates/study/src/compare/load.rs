@@ -1,16 +1,16 @@
-//! What other processes used of the machine beside the runs, and whether that changed.
+//! How much of the machine other processes used during the runs, and whether that changed.
 
 use std::collections::BTreeSet;
 
 use pinwise_record::{Comparison, Finding, Phase, RunRecord, Severity};
 use pinwise_stats::describe::median;
 
-/// Others disturb if they use more than this share of the CPUs, and more than this many: every
-/// system has something to do now and then.
+/// Other processes disturb if they use more than this share of the CPUs, and more than this many:
+/// every system has some background work.
 const FOREIGN_SHARE: f64 = 0.05;
 const FOREIGN_CPUS: f64 = 0.25;
 
-/// Runs without a companion, which is a load that was requested.
+/// Runs without a companion, whose load was requested and is not reported.
 pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     let alone = record
         .arms
@@ -19,7 +19,7 @@ pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord
     alone.flat_map(|arm| &arm.runs)
 }
 
-/// CPUs that others used during a typical run; `None` if no run says.
+/// CPUs that other processes used during the median run; `None` if unknown for all runs.
 pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
     let shares: Vec<f64> = runs
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
@@ -33,7 +33,7 @@ pub(super) fn is_busy(record: &Comparison) -> bool {
     busy.is_some_and(|busy| busy >= 0.5 * record.host.counts.cpus as f64)
 }
 
-pub(super) fn foreign_load(record: &Comparison) -> Option<Finding> {
+pub(super) fn check_foreign_load(record: &Comparison) -> Option<Finding> {
     let busy = foreign_cpus(runs_alone(record))?;
     let places: BTreeSet<&str> = record
         .arms
@@ -50,11 +50,11 @@ pub(super) fn foreign_load(record: &Comparison) -> Option<Finding> {
             "See `pinwise doctor`; a quiet machine needs fewer runs.",
         ),
     };
-    find_load(busy, record.host.counts.cpus, effect, advice)
+    load_finding(busy, record.host.counts.cpus, effect, advice)
 }
 
-/// Other processes used this many of the machine's CPUs; `None` if few.
-pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
+/// The finding that other processes used `busy` of the machine's CPUs; `None` if that is little.
+pub(crate) fn load_finding(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
     let cpus = cpus.max(1) as f64;
     (busy > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus)).then(|| {
         Finding::new(
@@ -95,7 +95,7 @@ impl LoadChange {
     }
 
     /// `0.2 of 2 CPUs in the first third, 1.6 in the last`.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let Self { early, late, cpus } = self;
         format!("{early:.1} of {cpus} CPUs in the first third, {late:.1} in the last")
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drift_that_goes_with_the_load_of_others_is_not_the_programs() {
+    fn drift_with_changing_load_is_attributed_to_the_load() {
         let mut record: Comparison = serde_json::from_str(include_str!(
             "../../../../tests/data/records/comparison.json"
         ))
@@ -122,7 +122,7 @@ mod tests {
         assert!(change.is_more());
         let cpus = record.host.counts.cpus;
         let words = format!("0.2 of {cpus} CPUs in the first third, 1.6 in the last");
-        assert_eq!(change.words(), words);
+        assert_eq!(change.describe(), words);
         record.contrasts[0].by_time = Some(pinwise_record::SplitRecord {
             first: 1.03,
             second: 1.2,

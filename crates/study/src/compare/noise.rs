@@ -1,9 +1,9 @@
 //! The noise floor: what an A/A comparison says about the machine.
 //!
-//! All arms were the same, so any verdict of faster or slower is a false alarm, and the interval's
-//! width is the smallest effect that could have been seen. The same runs also show the result of
-//! comparing without random blocks: consecutive windows are split into "first ten against next
-//! ten", as sequential benchmarking does, and judged by Welch's test.
+//! All arms are the same, so any verdict of faster or slower is a false alarm, and the interval's
+//! half-width is the smallest effect that could have been detected. The same runs also show what
+//! comparing without random blocks would have concluded: windows of 20 consecutive runs are split
+//! into the first ten and the next ten, as sequential benchmarks are, and judged by Welch's test.
 
 use pinwise_format::{percent, round_percent};
 use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
@@ -13,9 +13,9 @@ use pinwise_stats::paired::Paired;
 use pinwise_stats::sequential::MIN_PAIRS;
 use pinwise_stats::welch;
 
-/// Runs per side of a window: hyperfine's least number of runs.
+/// Runs per side of a window: hyperfine's default minimum.
 const WINDOW: usize = 10;
-/// Fewer windows show no rate.
+/// With fewer windows no rate is reported.
 const MIN_WINDOWS: usize = 5;
 /// Nominal level of the tests compared.
 const LEVEL: f64 = 0.05;
@@ -23,7 +23,7 @@ const LEVEL: f64 = 0.05;
 /// Rewrites an A/A comparison's verdict for its question and adds what its runs show about the
 /// machine.
 #[must_use]
-pub fn conclude(mut record: Comparison) -> Comparison {
+pub fn conclude_noise(mut record: Comparison) -> Comparison {
     if record.contrasts.is_empty() {
         return record;
     }
@@ -33,16 +33,16 @@ pub fn conclude(mut record: Comparison) -> Comparison {
         .filter(|c| c.is_decided())
         .map(|c| c.arm.as_str())
         .collect();
-    let floor = floor(&record);
+    let floor = noise_floor(&record);
     record.verdict.sentence = if alarms.is_empty() {
-        let seen = floor.map_or_else(String::new, |floor| {
+        let detectable = floor.map_or_else(String::new, |floor| {
             format!(
                 " Noise floor: effects below {} are not detectable in {} blocks.",
                 percent(floor),
                 record.blocks
             )
         });
-        format!("No false alarm: no arm was found to differ.{seen}")
+        format!("No false alarm: no arm was found to differ.{detectable}")
     } else {
         format!(
             "False alarm: {} differed from A although all arms are the same. Expected in at most {} of comparisons; if it happens again, something depends on the order of runs.",
@@ -56,13 +56,13 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
-    record.header.findings.extend(noise(&record, floor));
+    record.header.findings.extend(noise_finding(&record, floor));
     record.header.findings.extend(false_alarm_rates(&record));
     record
 }
 
-/// Half-width of the widest interval, as a share.
-fn floor(record: &Comparison) -> Option<f64> {
+/// Half-width of the widest interval, relative.
+fn noise_floor(record: &Comparison) -> Option<f64> {
     let widths = record
         .contrasts
         .iter()
@@ -71,15 +71,15 @@ fn floor(record: &Comparison) -> Option<f64> {
     widths.into_iter().reduce(f64::max).map(f64::exp_m1)
 }
 
-/// Blocks for an interval in which an effect of 1 % shows in four of five comparisons, from the
-/// interval of the blocks so far: that takes 2.8 standard errors while the interval is 1.96 wide,
-/// and width shrinks with the square root.
+/// Blocks after which an effect of 1 % would be detected in four of five comparisons, from the
+/// half-width `floor` after `blocks`. A power of 80 % takes an effect of 2.8 standard errors, a
+/// half-width is 1.96 of them, and it shrinks with the square root of the number of blocks.
 fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
-    let wanted = 0.01f64.ln_1p() * 1.96 / 2.8;
-    (blocks as f64 * (floor.ln_1p() / wanted).powi(2)).max(MIN_PAIRS as f64)
+    let half_width = 0.01f64.ln_1p() * 1.96 / 2.8;
+    (blocks as f64 * (floor.ln_1p() / half_width).powi(2)).max(MIN_PAIRS as f64)
 }
 
-fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
+fn noise_finding(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
     let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
     let differences = pair_differences(&baseline.runs, &arm.runs);
     if differences.len() < 2 {
@@ -87,7 +87,7 @@ fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
     }
     let (robust, plain) = (robust_sd(&differences), sd(&differences));
     let blocks = floor.map(|floor| blocks_for_1_percent(record.blocks, floor));
-    let wanted = blocks.map_or_else(String::new, |blocks| {
+    let effort = blocks.map_or_else(String::new, |blocks| {
         format!("; to see 1 % in four of five comparisons takes about {blocks:.0} blocks")
     });
     Some(
@@ -95,7 +95,7 @@ fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
             "noise",
             Severity::Note,
             format!(
-                "Two runs side by side differ by {} (robust standard deviation; plain {}){wanted}.",
+                "Two runs side by side differ by {} (robust standard deviation; plain {}){effort}.",
                 percent(robust),
                 percent(plain)
             ),
@@ -115,7 +115,7 @@ fn pair_differences(baseline: &[RunRecord], arm: &[RunRecord]) -> Vec<f64> {
         .collect()
 }
 
-/// How often the two designs would have raised a false alarm on these runs.
+/// How often sequential and paired designs would have raised a false alarm on these runs.
 fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
     let mut runs: Vec<(f64, f64)> = record
         .arms
@@ -153,8 +153,8 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
     )
 }
 
-/// Share of all labellings of the window's pairs that signed ranks reject: the
-/// sums of signed ranks of all labellings are the null distribution itself.
+/// Share of all ways to label the runs of the window's pairs that a signed-rank test would reject.
+/// The rank sums of all labellings are the test's null distribution.
 fn paired_rate(window: &[f64]) -> f64 {
     let differences: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
     let ranks = Paired::without_weights(differences).scores(0.0);
@@ -168,7 +168,7 @@ fn paired_rate(window: &[f64]) -> f64 {
         })
         .collect();
     sums.sort_by(|a, b| b.total_cmp(a));
-    // Ties are rejected together or not at all; ranks are multiples of a half.
+    // Equal sums are rejected together or not at all; ranks are multiples of 0.5.
     let most = LEVEL * sums.len() as f64;
     let mut rejected = 0;
     for group in sums.chunk_by(|a, b| (a - b).abs() < 0.25) {
@@ -185,12 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_false_alarm_is_as_rare_as_was_asked_for() {
+    fn a_false_alarm_is_reported_with_the_requested_error_rate() {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         record.contrasts[0].verdict = pinwise_record::ContrastVerdict::Slower;
         record.plan.alpha = 0.01;
-        let sentence = conclude(record).verdict.sentence;
+        let sentence = conclude_noise(record).verdict.sentence;
         assert!(
             sentence.contains("at most 1 % of comparisons"),
             "{sentence}"
@@ -198,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interval_cannot_show_takes_more_blocks() {
-        // 18 blocks that show nothing below 2.9 % are too few for 1 %.
+    fn blocks_for_1_percent_grow_with_the_square_of_the_noise_floor() {
+        // 18 blocks with a noise floor of 2.9 % are too few for 1 %.
         assert!((blocks_for_1_percent(18, 0.029) - 303.0).abs() < 1.0);
         // With an interval of ±0.71 %, 1 % shows in four of five comparisons.
         assert!((blocks_for_1_percent(40, 0.00699) - 40.0).abs() < 0.5);

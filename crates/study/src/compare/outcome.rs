@@ -1,4 +1,4 @@
-//! From a run to its record: did it count, and what did it cost?
+//! Runs a command once and records it: does the run count, and what did it cost?
 
 use std::fmt;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use pinwise_placement::Realised;
 use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
 use pinwise_workload::{Metric, RunFigures, SuccessRule, Workload};
 
-/// Longest piece of a failed run's standard error that is shown.
-const SHOWN_STDERR: usize = 2000;
+/// How much of a failed run's standard error is shown.
+const MAX_STDERR_CHARS: usize = 2000;
 
-/// What is known of an arm while the experiment runs.
+/// State of an arm during the experiment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ArmState {
     /// Runs of whole blocks.
     pub(super) runs: Vec<RunRecord>,
-    /// Warm-up and dropped blocks.
+    /// Runs of warm-up and of dropped blocks.
     pub(super) other_runs: Vec<RunRecord>,
     /// Why its runs do not count.
     pub(super) invalid: Option<String>,
     /// Did a run reach the time-out?
-    pub(super) is_late: bool,
-    /// Dropped by the screening.
+    pub(super) has_timed_out: bool,
+    /// Was it left out by screening?
     pub(super) eliminated: bool,
-    /// Runs that a limit on CPU time stopped.
+    /// How often a CPU quota throttled its runs.
     pub(super) stops: Stops,
 }
 
 impl ArmState {
-    pub(super) const fn is_open(&self) -> bool {
+    pub(super) const fn is_valid(&self) -> bool {
         self.invalid.is_none() && !self.eliminated
     }
 
@@ -48,7 +48,7 @@ impl ArmState {
 /// Why a run does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
-    what: String,
+    reason: String,
     /// The option of `compare` that would help; empty if none would.
     hint: &'static str,
     stderr: String,
@@ -56,7 +56,7 @@ pub struct RunFailure {
 
 impl fmt::Display for RunFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.what)?;
+        out.write_str(&self.reason)?;
         if !self.hint.is_empty() {
             write!(out, " ({})", self.hint)?;
         }
@@ -67,13 +67,16 @@ impl fmt::Display for RunFailure {
     }
 }
 
-/// The step of the experiment in which a run was made.
+/// When in the experiment a run takes place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) phase: Phase,
     pub(crate) block: usize,
+    /// Position in the block.
     pub(crate) order: usize,
+    /// Runs in the block.
     pub(crate) block_runs: usize,
+    /// Since the start of the experiment.
     pub(crate) at: Duration,
 }
 
@@ -93,7 +96,7 @@ pub(crate) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// What the machine is asked.
+    /// The run as a request to the machine.
     pub(crate) fn request(&self) -> Request<'_> {
         Request {
             workload: self.workload,
@@ -108,8 +111,8 @@ impl Trial<'_> {
     }
 
     /// Prepares, runs, verifies and cleans up; returns the record of the run, and why it failed if
-    /// it did. `started`: the origin of the runs' times.
-    pub(crate) fn carry_out(
+    /// it did. `started` is the start of the experiment.
+    pub(crate) fn run(
         &self,
         machine: &mut dyn CommandRunner,
         mut moment: Moment,
@@ -120,12 +123,12 @@ impl Trial<'_> {
         }
         moment.at = machine.now().saturating_sub(started);
         let run = machine.run(&self.request())?;
-        let (mut record, mut failure) = record(&run, self.metric, self.workload, moment);
+        let (mut record, mut failure) = record_run(&run, self.metric, self.workload, moment);
         if let (None, Some(companion)) = (&failure, self.companion) {
             match read_companion(companion, &run) {
                 Ok(reading) => record.companion = Some(reading),
                 Err(reason) => {
-                    failure = Some(RunFailure::without_figure(reason));
+                    failure = Some(RunFailure::from_reason(reason));
                     record.metric = MetricReading::default();
                 }
             }
@@ -142,7 +145,7 @@ impl Trial<'_> {
         Ok((record, failure))
     }
 
-    /// Checks whether a run did its work; returns why not, if not.
+    /// Runs the check of the output, if there is one; returns why it failed, if it did.
     fn verify_output(
         &self,
         machine: &mut dyn CommandRunner,
@@ -161,7 +164,7 @@ impl Trial<'_> {
 }
 
 /// The record of a run, and why it failed if it did.
-fn record(
+fn record_run(
     run: &Run,
     metric: &Metric,
     workload: &Workload,
@@ -211,7 +214,7 @@ fn record(
     (record, failure)
 }
 
-/// What became of bound threads, for a record.
+/// On which CPUs bound threads ran, as a record.
 #[must_use]
 pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
     CoverageRecord {
@@ -230,8 +233,8 @@ pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
     }
 }
 
-/// What metrics can be read from.
-pub(crate) fn figures_of(run: &Run) -> RunFigures<'_> {
+/// The figures of a run from which metrics are read.
+pub(crate) fn read_figures(run: &Run) -> RunFigures<'_> {
     RunFigures {
         wall_s: run.wall.as_secs_f64(),
         user_s: run.user.map(|t| t.as_secs_f64()),
@@ -250,7 +253,7 @@ fn read_metric(
     if let Some(failure) = RunFailure::from_run(run, workload) {
         return (MetricReading::default(), Some(failure));
     }
-    match metric.read(&figures_of(run)) {
+    match metric.read(&read_figures(run)) {
         Ok(value) => {
             let reading = MetricReading {
                 value: Some(value),
@@ -259,13 +262,13 @@ fn read_metric(
             (reading, None)
         }
         Err(reason) => {
-            let failure = RunFailure::without_figure(reason.to_string());
+            let failure = RunFailure::from_reason(reason.to_string());
             (MetricReading::default(), Some(failure))
         }
     }
 }
 
-/// The figure of the companion of a run, or why there is none.
+/// The figure of a run's companion, or why it cannot be read.
 fn read_companion(companion: &CompanionMetric, run: &Run) -> Result<MetricReading, String> {
     let measured = RunFigures {
         output: run.companion_output.as_deref(),
@@ -283,8 +286,8 @@ impl RunFailure {
     /// Why a run of this workload does not count; `None` if it does.
     #[must_use]
     pub fn from_run(run: &Run, workload: &Workload) -> Option<Self> {
-        let what = how_it_failed(run, workload)?;
-        let stderr = show_stderr(&run.stderr_tail);
+        let reason = describe_failure(run, workload)?;
+        let stderr = shorten_stderr(&run.stderr_tail);
         let hint = match (&run.end, workload.success) {
             (End::Status(status), SuccessRule::Zero) if *status != 0 => {
                 "--ignore-failure accepts it"
@@ -292,40 +295,43 @@ impl RunFailure {
             (End::TimedOut, _) => "--timeout allows more",
             _ => "",
         };
-        Some(Self { what, hint, stderr })
+        Some(Self {
+            reason,
+            hint,
+            stderr,
+        })
     }
 
-    /// The same for a command without such options.
+    /// The failure for commands that lack the options of `compare`.
     #[must_use]
     pub(crate) const fn without_hint(mut self) -> Self {
         self.hint = "";
         self
     }
 
-    /// The run succeeded, but its output is not what it must be.
+    /// The run succeeded, but its output failed the check.
     fn invalid_output(reason: &str) -> Self {
-        Self::without_figure(format!(
+        Self::from_reason(format!(
             "wrong output: its check says {}",
             reason.replace('\n', "; ")
         ))
     }
 
-    /// The run succeeded, but a figure cannot be read.
-    const fn without_figure(what: String) -> Self {
+    const fn from_reason(reason: String) -> Self {
         Self {
-            what,
+            reason,
             hint: "",
             stderr: String::new(),
         }
     }
 }
 
-fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
-    let command = name_of(workload);
+fn describe_failure(run: &Run, workload: &Workload) -> Option<String> {
+    let command = describe_command(workload);
     match &run.end {
-        End::Status(0) => how_it_is_wrong(run, workload),
+        End::Status(0) => describe_wrong_output(run, workload),
         End::Status(_) if workload.success == SuccessRule::AnyStatus => {
-            how_it_is_wrong(run, workload)
+            describe_wrong_output(run, workload)
         }
         End::Status(status) => Some(format!("'{command}' failed with exit status {status}")),
         End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
@@ -344,40 +350,40 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
     }
 }
 
-/// A recipe's scripts are long and known by its name.
-fn name_of(workload: &Workload) -> String {
+/// The command; a recipe by its name, since its scripts are long.
+fn describe_command(workload: &Workload) -> String {
     match &workload.recipe {
         Some(recipe) => format!("recipe {recipe}"),
         None => workload.command.to_string(),
     }
 }
 
-fn how_it_is_wrong(run: &Run, workload: &Workload) -> Option<String> {
+fn describe_wrong_output(run: &Run, workload: &Workload) -> Option<String> {
     let expect = workload.expect.as_ref()?;
     let output = run.output.as_deref()?;
     (!expect.is_in(output)).then(|| format!("wrong output: nothing in it matches '{expect}'"))
 }
 
-fn show_stderr(stderr: &[u8]) -> String {
+fn shorten_stderr(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim_end();
-    let skip = text.chars().count().saturating_sub(SHOWN_STDERR);
+    let skip = text.chars().count().saturating_sub(MAX_STDERR_CHARS);
     text.chars().skip(skip).collect()
 }
 
-/// Output files are named by arm, phase and block, so that none is
+/// Where the output of a run goes: files are named by arm, phase and block, so that none is
 /// overwritten.
-pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) -> Output {
+pub(super) fn name_output(output: &Output, arm: &str, phase: Phase, block: usize) -> Output {
     let phase = match phase {
         Phase::Warmup => "warmup",
         Phase::Screening => "screening",
         Phase::Confirmation | Phase::Dropped => "run",
     };
-    output_named(output, arm, &format!("{phase}-{block:04}"))
+    name_output_of_run(output, arm, &format!("{phase}-{block:04}"))
 }
 
-/// The same for a run with another name.
-pub(crate) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
+/// Where the output of a run with this name goes.
+pub(crate) fn name_output_of_run(output: &Output, arm: &str, run: &str) -> Output {
     let Output::Files(folder) = output else {
         return output.clone();
     };

@@ -3,10 +3,9 @@
 //! The first part is the program's own work, which other programs hardly affect. The second is
 //! everything else in wall time: waiting for a CPU, for input and output, and threads that run in
 //! parallel. A program that waits for a CPU needs another placement, one that waits for a disk does
-//! not: if every run says how long its threads were queued, the second part is `ln((CPU + queued) /
-//! CPU) + ln(wall / (CPU + queued))`. Each part has the blocks of the whole and its random order,
-//! and is judged at the level of the look that judged the whole: each by itself is as certain, over
-//! all looks together.
+//! not: if the queueing time of every run is known, the second part is divided into `ln((CPU +
+//! queued) / CPU) + ln(wall / (CPU + queued))`. Each part uses the same blocks as wall time and the
+//! error level of the same look, so each statement alone holds at that level over all looks.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ use pinwise_record::{
 use pinwise_stats::confirm::{Contrast, Decision, decide};
 use pinwise_stats::paired::{Interval, Paired};
 
-/// The parts of the difference between an arm and the baseline, as far as every run reports them.
+/// Ratios of the parts between an arm and the baseline; `None` unless every run has the part.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) cpu_time: Option<ComponentRecord>,
@@ -26,18 +25,18 @@ pub(super) struct Parts {
     pub(super) wall_per_ready_time: Option<ComponentRecord>,
 }
 
-/// The parts of the difference between the runs of an arm and of the baseline.
+/// Compares the runs of an arm and of the baseline part by part.
 pub(super) fn compare_parts(
     contrast: &Contrast,
     arm: &[RunRecord],
     baseline: &[RunRecord],
 ) -> Parts {
-    pairs(arm, baseline).map_or_else(Parts::default, |pairs| {
-        split(&pairs, contrast.nominal_level)
+    pair_runs(arm, baseline).map_or_else(Parts::default, |pairs| {
+        split_by_parts(&pairs, contrast.nominal_level)
     })
 }
 
-fn split(pairs: &[(Costs, Costs)], level: f64) -> Parts {
+fn split_by_parts(pairs: &[(Costs, Costs)], level: f64) -> Parts {
     let part = |response: fn(&Costs) -> Option<f64>| {
         let differences = pairs.iter().map(|(a, b)| Some(response(a)? - response(b)?));
         let paired = Paired::without_weights(differences.collect::<Option<_>>()?).redescending();
@@ -57,14 +56,15 @@ fn split(pairs: &[(Costs, Costs)], level: f64) -> Parts {
     }
 }
 
-/// An interval of this many times the width takes half of the runs.
-const NARROWER: f64 = 0.7;
+/// CPU time is clearer than wall time if its interval is at most this many times as wide: then it
+/// takes half of the runs.
+const MAX_RELATIVE_WIDTH: f64 = 0.7;
 
 /// What a run cost, seconds.
 struct Costs {
     wall_s: f64,
     cpu_s: f64,
-    /// Running, and queued for a CPU.
+    /// CPU time and time queued for a CPU.
     ready_s: Option<f64>,
 }
 
@@ -79,8 +79,9 @@ impl Costs {
     }
 }
 
-/// Block by block; `None` unless every block has both.
-fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)>> {
+/// Costs of the arm and of the baseline in each confirmation block; `None` unless every block has
+/// both.
+fn pair_runs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)>> {
     let by_block: BTreeMap<usize, &RunRecord> = confirmed_runs(baseline)
         .map(|run| (run.block, run))
         .collect();
@@ -99,30 +100,31 @@ fn confirmed_runs(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
     runs.iter().filter(|run| run.phase == Phase::Confirmation)
 }
 
-/// CPU time may be known when wall time is not: waiting made the noise.
+/// Reports a difference, or equality, of CPU time if wall time is undecided because of waiting.
 pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     let (part, rest) = (
         contrast.cpu_time.as_ref()?,
         contrast.wall_per_cpu_time.as_ref()?,
     );
-    let is_open = contrast.verdict == ContrastVerdict::Undecided;
-    // What ran before may affect CPU time as well, and CPU time has no tail.
+    let is_undecided = contrast.verdict == ContrastVerdict::Undecided;
+    // Only caveats that concern waiting leave CPU time valid: the arm that ran before may affect
+    // CPU time as well.
     let withheld = match () {
         () if contrast.depends_on_load => Some("what depends on the load is waiting"),
         () if contrast.depends_on_time => Some("what changed over the experiment is waiting"),
         () if contrast.is_withheld() => return None,
         () => None,
     };
-    if !is_open || part.decides || !record.metric.is_wall() {
+    if !is_undecided || part.decides || !record.metric.is_wall() {
         return None;
     }
-    let interval = logarithmic(part.low, part.high)?;
-    let of_wall = logarithmic(contrast.low, contrast.high)?;
-    let of_rest = logarithmic(rest.low, rest.high)?;
+    let interval = ln_interval(part.low, part.high)?;
+    let wall_interval = ln_interval(contrast.low, contrast.high)?;
+    let rest_interval = ln_interval(rest.low, rest.high)?;
     let delta = record.plan.min_effect.ln_1p();
     let is_known = |interval| decide(interval, delta) != Decision::Undecided;
-    let is_clearer = interval.half_width() <= NARROWER * of_wall.half_width();
-    if withheld.is_none() && (!is_clearer || is_known(of_rest)) {
+    let is_clearer = interval.half_width() <= MAX_RELATIVE_WIDTH * wall_interval.half_width();
+    if withheld.is_none() && (!is_clearer || is_known(rest_interval)) {
         return None;
     }
     let is_same = interval.low > -delta && interval.high < delta;
@@ -132,7 +134,7 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
         Decision::Faster => "lower",
         _ => "higher",
     };
-    let found = format!(
+    let claim = format!(
         "CPU time of {} is {word}: {}",
         contrast.arm,
         part.effect.describe_with_interval()
@@ -143,27 +145,27 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
     };
     if cpus(&contrast.arm) != cpus(&contrast.baseline) {
         // Threads that share fewer CPUs take the same CPU time and more wall time.
-        let sentence = format!("{found}. Of wall time on other CPUs that says little.");
+        let sentence = format!("{claim}. Of wall time on other CPUs that says little.");
         let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, "");
         return Some(finding.with_evidence("ratio", part.ratio));
     }
     let sentence = match withheld {
-        Some(withheld) => format!("{found}; {withheld}."),
-        None => format!("{found}. Wall time is undecided only because of waiting."),
+        Some(withheld) => format!("{claim}; {withheld}."),
+        None => format!("{claim}. Wall time is undecided only because of waiting."),
     };
     let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
-    // It is what to do next.
+    // A warning, since it says what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
     Some(finding.with_evidence("ratio", part.ratio).with_weight(6))
 }
 
-/// CPU time does not show waiting, or less parallelism.
+/// If CPU time is judged: reports that wall time differs beyond it, by waiting or less parallelism.
 pub(super) fn waiting_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     if !record.metric.is_cpu() {
         return None;
     }
     let rest = contrast.wall_per_cpu_time.as_ref()?;
-    let interval = logarithmic(rest.low, rest.high)?;
+    let interval = ln_interval(rest.low, rest.high)?;
     let what = match decide(interval, record.plan.min_effect.ln_1p()) {
         Decision::Faster => "less wall-clock time",
         Decision::Slower => "more wall-clock time",
@@ -180,7 +182,7 @@ pub(super) fn waiting_finding(contrast: &ContrastRecord, record: &Comparison) ->
     Some(finding.with_evidence("ratio", rest.ratio).with_weight(6))
 }
 
-fn logarithmic(low: Option<f64>, high: Option<f64>) -> Option<Interval> {
+fn ln_interval(low: Option<f64>, high: Option<f64>) -> Option<Interval> {
     Some(Interval {
         low: low?.ln(),
         high: high?.ln(),

@@ -1,4 +1,4 @@
-//! What is compared, and how.
+//! The plan of a comparison: arms, metric and method.
 
 use crate::error::StudyError;
 use std::time::Duration;
@@ -18,28 +18,28 @@ use pinwise_workload::{Better, Command, Metric, Workload};
 pub struct ArmPlan {
     /// Unique name.
     pub name: String,
-    /// What runs.
+    /// The command to run.
     pub workload: Workload,
     /// The CPUs that it runs on.
     pub place: Realised,
-    /// Requested other names that are equivalent.
+    /// Requested arms that are equivalent and were merged with this one.
     pub same_as: Vec<String>,
-    /// Is this what happens when nothing is done?
+    /// Is this how the command runs if the user changes nothing?
     pub is_default: bool,
-    /// How its threads are bound; `None`: they share the place's CPUs.
+    /// How its threads are bound; `None` if all may use all of the place's CPUs.
     pub binding: Option<Binding>,
     /// Settings while it runs, beside its placement.
     pub settings: Vec<RunSetting>,
 }
 
 impl ArmPlan {
-    /// Does a limit of its own stop its runs? Nobody else uses up that limit.
+    /// Do its runs have a cgroup with a CPU quota of their own, which other processes cannot use up?
     pub(super) fn has_own_limit(&self) -> bool {
         let mut groups = self.settings.iter().filter_map(RunSetting::group);
         groups.any(|group| group.limit.is_some())
     }
 
-    /// The command that runs beside its runs.
+    /// The command that runs beside the arm's runs.
     pub(super) fn companion(&self) -> Option<&Companion> {
         self.settings.iter().find_map(|setting| match setting {
             RunSetting::Companion(companion) => Some(companion),
@@ -48,7 +48,7 @@ impl ArmPlan {
     }
 }
 
-/// A companion whose own figure is read, from what it prints during a run.
+/// A companion whose own figure is read from its output during a run.
 #[derive(Debug, Clone)]
 pub struct CompanionMetric {
     /// The companion's name.
@@ -57,8 +57,8 @@ pub struct CompanionMetric {
     pub metric: Metric,
 }
 
-/// May it have been rounded by a clock? Unless something says so, whole numbers are counts.
-pub(crate) fn figure_of(metric: &Metric) -> Figure {
+/// Is the metric a count, or a measurement that a clock may have rounded?
+pub(crate) fn figure_kind(metric: &Metric) -> Figure {
     match metric.is_count() {
         Some(true) => Figure::Counted,
         Some(false) => Figure::Measured,
@@ -66,32 +66,32 @@ pub(crate) fn figure_of(metric: &Metric) -> Figure {
     }
 }
 
-/// Figures of the method.
+/// Settings of the method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuning {
-    /// Family-wise two-sided error.
+    /// Family-wise two-sided error rate.
     pub alpha: f64,
-    /// Smallest effect of interest, as a share.
+    /// Smallest effect of interest, relative.
     pub min_effect: f64,
-    /// Go on until every interval is within ± this share.
+    /// Go on until the half-width of every interval is at most this, relative.
     pub precision: Option<f64>,
-    /// Time for everything.
+    /// Time for the whole comparison.
     pub budget: Option<Duration>,
     /// Runs per arm, on average over the arms.
     pub max_runs: Option<usize>,
-    /// Does it go on until the answer is known? Time and runs are then not a plan; if one is given,
-    /// it may end the comparison early.
+    /// Does it go on until the answer is known? A budget or a number of runs may still end it
+    /// early, but looks are not planned by them.
     pub is_open_ended: bool,
     /// Warm-up blocks; `None` for one, or two if the first was slow.
     pub warmup: Option<usize>,
-    /// What of the runs is judged.
+    /// The statistic of the runs that is judged.
     pub judge: Judge,
     /// How blocks are weighted if the typical run is judged.
     pub score: Score,
-    /// A slow-down, as a share: it goes on until it is known for each arm whether it exceeds this,
-    /// and not until the best arm is known.
+    /// Allowed slow-down, relative. With it, the comparison goes on until it is known for each arm
+    /// whether it exceeds the limit, rather than until the best arm is known.
     pub limit: Option<f64>,
-    /// Is the latter asked as well?
+    /// With a limit: does it go on until the best arm is known, too?
     pub requires_verdict: bool,
 }
 
@@ -124,9 +124,9 @@ impl Default for Tuning {
 /// A comparison that can be carried out.
 #[derive(Debug, Clone)]
 pub struct ComparePlan {
-    /// Arms: at least two, or one that is only timed.
+    /// At least two arms, or one that is only timed.
     pub arms: Vec<ArmPlan>,
-    /// Was one arm alone asked for? It is timed, and nothing compared.
+    /// Is there only one arm, which is timed, and nothing to compare?
     pub is_timing: bool,
     /// Index of the arm the others are compared with.
     pub baseline: usize,
@@ -137,40 +137,38 @@ pub struct ComparePlan {
     /// Is CPU time judged as well? Only for two commands in one place: if a placement is compared,
     /// CPU time may grow while wall-clock time stays.
     pub with_cpu: bool,
-    /// Figures of the method.
+    /// Settings of the method.
     pub tuning: Tuning,
-    /// Time of the budget that planning took.
+    /// Part of the budget that planning has used.
     pub spent_before: Duration,
     /// Seed of the order of runs.
     pub seed: u64,
-    /// What becomes of the commands' output.
+    /// Where the commands' output goes.
     pub output: Output,
-    /// Is every arm's figure wanted, and not only the best? Then none is screened, and no warning
-    /// says that the budget is too short for a verdict.
+    /// Are the figures of all arms of interest, and not only the best arm? Then no arm is screened
+    /// out, and there is no warning that the budget is too short for a verdict.
     pub is_survey: bool,
-    /// Findings that are known beforehand.
+    /// Findings from planning.
     pub known: Vec<Finding>,
-    /// What it is made for.
+    /// The command of pinwise that compares.
     pub study: ComparisonStudy,
-    /// Name under which the record is stored.
+    /// Id of the record.
     pub id: String,
-    /// The arguments that it was made from; empty if no command line was.
+    /// Arguments on the command line; empty if there was none.
     pub argv: Vec<String>,
-    /// When it begins, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// Labels of the user's.
+    /// The user's labels.
     pub tags: Vec<String>,
     /// Index of the arm that is the baseline under another name.
     pub placebo: Option<usize>,
-    /// The service that runs already and is placed in turns; `None`: every run
-    /// starts a command.
+    /// The running service that is placed in turns; `None` if every run starts a command.
     pub service: Option<ServiceRecord>,
     /// Companions whose own figures are read.
     pub companions: Vec<CompanionMetric>,
 }
 
-/// Without arms, the first of which will be the baseline; with the method's default figures, seed 0
-/// and no name.
+/// No arms (the first will be the baseline), default settings of the method, seed 0, no id.
 impl Default for ComparePlan {
     fn default() -> Self {
         Self {
@@ -200,8 +198,7 @@ impl Default for ComparePlan {
 
 impl ComparePlan {
     /// One command under several placements, the first of which is the
-    /// baseline; equivalent ones are merged. With the method's default
-    /// figures, seed 0 and no name: set the fields that should differ.
+    /// baseline; equivalent ones are merged. The other fields have their defaults.
     ///
     /// # Errors
     /// [`RealiseError`] if a placement is not possible on this machine.
@@ -235,45 +232,45 @@ impl ComparePlan {
         })
     }
 
-    /// The figure of the companion of this arm, if it is read.
-    pub(super) fn figure_beside(&self, arm: &ArmPlan) -> Option<&CompanionMetric> {
+    /// The metric of this arm's companion, if it has one.
+    pub(super) fn companion_metric(&self, arm: &ArmPlan) -> Option<&CompanionMetric> {
         let companion = arm.companion()?;
-        let mut all = self.companions.iter();
-        all.find(|metric| metric.name == companion.name)
+        let mut metrics = self.companions.iter();
+        metrics.find(|metric| metric.name == companion.name)
     }
 
-    /// Checks figures that no type can check.
+    /// Checks that there is something to compare, and that settings are in their ranges.
     ///
     /// # Errors
-    /// [`StudyError::Plan`] says which.
+    /// [`StudyError::Plan`] with the first violation.
     pub fn check(&self) -> Result<(), StudyError> {
-        let out = |text: &str| Err(StudyError::Plan(text.to_owned()));
+        let reject = |text: &str| Err(StudyError::Plan(text.to_owned()));
         if self.arms.len() < 2 && !(self.is_timing && self.arms.len() == 1) {
-            return out(
+            return reject(
                 "there is nothing to compare: only one arm is left on this machine; add another --place or --command",
             );
         }
         let tuning = &self.tuning;
         if !(tuning.min_effect > 0.0 && tuning.min_effect < 1.0) {
-            return out("--min-effect must lie between 0 and 100 %");
+            return reject("--min-effect must lie between 0 and 100 %");
         }
         if !(tuning.alpha > 0.0 && tuning.alpha < 0.5) {
-            return out("the error level must lie between 0 and 0.5");
+            return reject("the error level must lie between 0 and 0.5");
         }
         if tuning.precision.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
-            return out("--precision must lie between 0 and 100 %");
+            return reject("--precision must lie between 0 and 100 %");
         }
         if tuning.max_runs == Some(0) {
-            return out("--max-runs must be at least 1");
+            return reject("--max-runs must be at least 1");
         }
         let has_end = tuning.budget.is_some() || tuning.max_runs.is_some();
         if !has_end && !tuning.is_open_ended {
-            return out("a budget is needed: --budget or --max-runs");
+            return reject("a budget is needed: --budget or --max-runs");
         }
         Ok(())
     }
 
-    /// What every run must satisfy.
+    /// The question to the statistics.
     #[must_use]
     pub fn question(&self) -> Question {
         Question {
@@ -281,13 +278,13 @@ impl ComparePlan {
             score: self.tuning.score,
             alpha: self.tuning.alpha,
             delta: self.tuning.min_effect.ln_1p(),
-            figure: figure_of(&self.metric),
+            figure: figure_kind(&self.metric),
             is_rate: self.metric.better() == Better::Higher,
             is_open_ended: self.tuning.is_open_ended,
         }
     }
 
-    /// Is CPU time judged beside wall-clock time? Of typical runs, and of two arms only.
+    /// Is CPU time judged beside wall-clock time? Only if typical runs of two arms are compared.
     pub(super) fn judges_cpu_time(&self) -> bool {
         self.with_cpu && self.arms.len() == 2 && self.tuning.judge == Judge::Typical
     }
@@ -298,7 +295,7 @@ impl ComparePlan {
         self.question().least_blocks(arms.saturating_sub(1))
     }
 
-    /// The option that allows the experiment more effort, given what stopped it.
+    /// What to give more of (runs, budget, time), depending on what stopped the experiment.
     #[must_use]
     pub fn more_effort(&self, stopped: Option<&Stopped>) -> &'static str {
         match (self.effort(stopped), self.tuning.budget) {
@@ -308,7 +305,8 @@ impl ComparePlan {
         }
     }
 
-    /// The unit of further effort: time, unless runs ended it or they alone are limited.
+    /// The unit of further effort: time, unless the number of runs stopped the experiment or is the
+    /// only limit.
     #[must_use]
     pub fn effort(&self, stopped: Option<&Stopped>) -> Effort {
         let by_runs = stopped == Some(&Stopped::Runs);

@@ -1,5 +1,5 @@
-//! Whether the placement of the best arm is recommended: what was measured here must hold where the
-//! program will run.
+//! Decides whether the placement of the best arm is recommended: the measured gain must hold where
+//! the program will run.
 
 use pinwise_format::{count, percent};
 use pinwise_record::{
@@ -10,17 +10,17 @@ use pinwise_stats::describe::median;
 use super::findings;
 use super::load;
 
-/// If others use more of the machine than this, a placement may fit them rather than the program.
+/// If other processes use a larger share of the CPUs, the gain may be due to where they run.
 const BUSY_SHARE: f64 = 0.2;
-/// How much a busy process may cost a program that has no core to move to: more than each program
+/// Assumed cost of a busy process to a program that has no core to move to: more than each program
 /// of `docs/benchmarks.md` lost on one core.
 const NEIGHBOUR_COST: f64 = 0.1;
-/// CPUs that others must use before a gain counts as seen beside them.
+/// CPUs that other processes must use in a block before a gain in it counts as one under load.
 const LOADED_CPUS: f64 = 0.5;
 
-/// Why the best arm's placement is not recommended, and the text that says so; `None` if it is, or if
-/// there is none to apply.
-pub(super) fn withheld(
+/// Why the best arm's placement is not recommended, as a code and a sentence; `None` if it is
+/// recommended, or if there is none to apply.
+pub(super) fn withhold_recommendation(
     record: &Comparison,
     best: Option<usize>,
 ) -> Option<(NotRecommended, String)> {
@@ -34,7 +34,7 @@ pub(super) fn withheld(
         let sentence = "No placement is recommended: the difference depends on other load. Compare under the load that matters, or on a quiet machine.";
         return Some((NotRecommended::DependsOnLoad, sentence.to_owned()));
     }
-    if contrast.is_some_and(|c| !gains(c.ratio, min_effect)) {
+    if contrast.is_some_and(|c| !outweighs(c.ratio, min_effect)) {
         let sentence = format!(
             "No placement is recommended: as estimated, it gains less than the smallest effect of interest, {} (--min-effect).",
             percent(min_effect)
@@ -42,18 +42,18 @@ pub(super) fn withheld(
         return Some((NotRecommended::SmallGain, sentence));
     }
     let runs = || load::runs_alone(record);
-    withheld_here(runs, &record.metric, record.host.counts.cpus)
-        .or_else(|| quiet_only(record, arm, contrast?))
+    withhold_after_runs(runs, &record.metric, record.host.counts.cpus)
+        .or_else(|| withhold_small_gain(record, arm, contrast?))
 }
 
-/// The same if its small gain was seen on a quiet machine only.
-fn quiet_only(
+/// Why a small gain that was measured only on a quiet machine is not recommended.
+fn withhold_small_gain(
     record: &Comparison,
     arm: &Arm,
     contrast: &ContrastRecord,
 ) -> Option<(NotRecommended, String)> {
-    let is_risky = !gains(contrast.ratio, NEIGHBOUR_COST)
-        && is_cornered(record, arm)
+    let is_risky = !outweighs(contrast.ratio, NEIGHBOUR_COST)
+        && leaves_no_other_core(record, arm)
         && !gains_beside_others(contrast, record.plan.min_effect);
     is_risky.then(|| {
         let change = record.metric.effect(contrast.ratio, None, None).value;
@@ -66,13 +66,15 @@ fn quiet_only(
     })
 }
 
-/// Why no placement is recommended after such runs, whatever its gain, and that as a sentence.
-pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
+/// Why no placement is recommended after runs like these, whatever its gain, as a code and a
+/// sentence. `cpus`: those of the machine.
+pub(crate) fn withhold_after_runs<'r, I: Iterator<Item = &'r RunRecord>>(
     runs: impl Fn() -> I,
     metric: &MetricRecord,
     cpus: usize,
 ) -> Option<(NotRecommended, String)> {
-    // Short runs mostly measure how near to its parent a process starts, which changes from one minute to the next.
+    // Short runs mostly measure how close to its parent a process starts, which changes from minute
+    // to minute.
     if findings::short_run_s(runs(), metric).is_some() {
         let sentence = "No placement is recommended for runs that are mostly process startup: give the command more work per run.";
         return Some((NotRecommended::ShortRuns, sentence.to_owned()));
@@ -85,14 +87,14 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     Some((NotRecommended::BusyMachine, sentence))
 }
 
-/// Would the gain make up for a cost of this share?
-fn gains(ratio: f64, cost: f64) -> bool {
+/// Is the gain of this ratio of costs larger than a relative `cost`?
+fn outweighs(ratio: f64, cost: f64) -> bool {
     ratio * (1.0 + cost) <= 1.0
 }
 
-/// Does the arm leave the program no core to move to when others want one, while
-/// the baseline does?
-fn is_cornered(record: &Comparison, arm: &Arm) -> bool {
+/// Does the arm, unlike the baseline, leave the program no core to move to if another process takes
+/// one?
+fn leaves_no_other_core(record: &Comparison, arm: &Arm) -> bool {
     let Some(baseline) = record.arms.iter().find(|a| a.name == record.baseline) else {
         return false;
     };
@@ -101,7 +103,7 @@ fn is_cornered(record: &Comparison, arm: &Arm) -> bool {
         && busy_threads(baseline).is_none_or(|busy| cores as f64 <= busy)
 }
 
-/// Threads that a typical run keeps busy, at least one.
+/// CPUs that a typical run keeps busy, at least one.
 fn busy_threads(arm: &Arm) -> Option<f64> {
     let runs = arm.runs.iter();
     let busy = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
@@ -109,9 +111,9 @@ fn busy_threads(arm: &Arm) -> Option<f64> {
     Some(busy.round().max(1.0))
 }
 
-/// Did others run in some of the blocks, and was there a gain in those as well?
+/// Did other processes run during some of the blocks, and was there a gain in those as well?
 fn gains_beside_others(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
-        levels.heavy.foreign_cpus >= LOADED_CPUS && gains(levels.heavy.ratio, min_effect)
+        levels.heavy.foreign_cpus >= LOADED_CPUS && outweighs(levels.heavy.ratio, min_effect)
     })
 }

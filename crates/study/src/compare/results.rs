@@ -13,20 +13,20 @@ use pinwise_stats::diagnose::{self, Totals};
 /// valid.
 pub(super) struct DroppedArm {
     pub(super) arm: usize,
-    /// Against the baseline, at the last look that it took part in.
+    /// Its contrast with the baseline at the look that dropped it.
     pub(super) contrast: Contrast,
-    /// Blocks that it rests on.
+    /// Number of blocks until then.
     pub(super) blocks: usize,
     pub(super) totals: Option<Totals>,
 }
 
-/// Totals and tails of two columns of `data`.
-pub(super) fn totals(data: &Responses, arm: usize, baseline: usize) -> Option<Totals> {
+/// Compares totals and tails of two columns of `data`.
+pub(super) fn compare_totals(data: &Responses, arm: usize, baseline: usize) -> Option<Totals> {
     let costs = |column: usize| -> Vec<f64> {
         let column = data.column(column);
         column.iter().map(|response| response.exp()).collect()
     };
-    diagnose::totals(&costs(arm), &costs(baseline))
+    diagnose::compare_totals(&costs(arm), &costs(baseline))
 }
 
 impl Results {
@@ -36,7 +36,7 @@ impl Results {
     }
 }
 
-/// What the engine hands to the assembly of the record.
+/// What the engine measured; the record is written from it.
 pub(super) struct Results {
     pub(super) arms: Vec<ArmState>,
     /// Runs of each companion of the plan without the program.
@@ -46,10 +46,10 @@ pub(super) struct Results {
     /// Arms that the look no longer has.
     pub(super) dropped: Vec<DroppedArm>,
     pub(super) data: Responses,
-    /// What happened around the runs of the data's blocks.
-    pub(super) around: Circumstances,
+    /// Order and load of the runs in the blocks of `data`.
+    pub(super) circumstances: Circumstances,
     pub(super) look: Option<Look>,
-    /// What was asked.
+    /// The question to the statistics.
     pub(super) question: Question,
     /// The last look at CPU time, if that was judged as well.
     pub(super) cpu_look: Option<Look>,

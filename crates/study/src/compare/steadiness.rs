@@ -1,6 +1,6 @@
-//! Which arm repeats better: as record fields, as a sentence, as a finding.
+//! Compares how much the runs of arms spread: as fields of the record, as a sentence, as a finding.
 //!
-//! It changes no verdict on the typical run.
+//! Verdicts on the typical run do not depend on it.
 
 use super::plan::ComparePlan;
 use pinwise_format::percent;
@@ -12,50 +12,46 @@ use pinwise_stats::Responses;
 use pinwise_stats::steadiness;
 use pinwise_stats::verdict::Setting;
 
-/// Fills in the contrasts' figures and says if an arm is worth choosing for its steadiness.
-pub(super) fn add(
+/// Fills in the contrasts' spreads, and the sentence on an arm worth choosing for its steadiness.
+pub(super) fn compare_steadiness(
     record: &mut Comparison,
     plan: &ComparePlan,
     data: &Responses,
     setting: &Setting<'_>,
 ) {
     let alpha = plan.tuning.alpha;
-    for found in steadiness::compare_with_baseline(data, setting.baseline, alpha) {
-        let name = &setting.names[found.arm];
+    for spread in steadiness::compare_with_baseline(data, setting.baseline, alpha) {
+        let name = &setting.names[spread.arm];
         let Some(contrast) = record.contrasts.iter_mut().find(|c| c.arm == *name) else {
             continue;
         };
         let end = |value: f64| value.is_finite().then(|| value.exp());
-        contrast.spread_ratio = Some(found.estimate.exp());
-        contrast.spread_low = end(found.interval.low);
-        contrast.spread_high = end(found.interval.high);
-        contrast.spread_p_adjusted = Some(found.p_adjusted);
+        contrast.spread_ratio = Some(spread.estimate.exp());
+        contrast.spread_low = end(spread.interval.low);
+        contrast.spread_high = end(spread.interval.high);
+        contrast.spread_p_adjusted = Some(spread.p_adjusted);
     }
     if plan.study == ComparisonStudy::Compare {
-        record.verdict.steadiness = sentence(record, plan);
+        record.verdict.steadiness = recommend_steadiest(record, plan);
     }
 }
 
-/// Is the arm shown to spread less (`true`) or more (`false`)?
-fn claim(contrast: &ContrastRecord) -> Option<bool> {
-    if contrast.spread_high.is_some_and(|high| high < 1.0) {
-        return Some(true);
-    }
-    contrast
-        .spread_low
-        .is_some_and(|low| low > 1.0)
-        .then_some(false)
+fn spreads_less(contrast: &ContrastRecord) -> bool {
+    contrast.spread_high.is_some_and(|high| high < 1.0)
 }
 
-/// The steadiest of the arms that cost nothing, unless it is the best anyway.
-fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
+fn spreads_more(contrast: &ContrastRecord) -> bool {
+    contrast.spread_low.is_some_and(|low| low > 1.0)
+}
+
+/// Recommends the arm that spreads least among those not shown to be slower; `None` if none spreads
+/// less than the baseline.
+fn recommend_steadiest(record: &Comparison, plan: &ComparePlan) -> Option<String> {
     let placebo = plan.placebo.map(|arm| plan.arms[arm].name.as_str());
     let steady = record
         .contrasts
         .iter()
-        .filter(|c| {
-            claim(c) == Some(true) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load
-        })
+        .filter(|c| spreads_less(c) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load)
         .filter(|c| Some(c.arm.as_str()) != placebo)
         .min_by(|a, b| {
             let ratio = |c: &ContrastRecord| c.spread_ratio.unwrap_or(1.0);
@@ -77,12 +73,12 @@ fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
     Some(format!(
         "{} {cost} and its runs spread {less} less ({}): {what} where repeatability matters.",
         steady.arm,
-        interval(steady)
+        describe_interval(steady)
     ))
 }
 
-/// `10–40 %`: how much less or more.
-fn interval(contrast: &ContrastRecord) -> String {
+/// How much less or more the arm spreads, such as `10–40 %`.
+fn describe_interval(contrast: &ContrastRecord) -> String {
     let change = |ratio: Option<f64>| ratio.map(|r| 100.0 * (r - 1.0).abs());
     let (low, high) = (change(contrast.spread_low), change(contrast.spread_high));
     match (low, high) {
@@ -92,18 +88,21 @@ fn interval(contrast: &ContrastRecord) -> String {
     }
 }
 
-/// Arms whose runs spread differently from the baseline's.
-pub(super) fn finding(record: &Comparison) -> Option<Finding> {
+/// Reports arms whose runs spread differently from the baseline's.
+pub(super) fn spread_finding(record: &Comparison) -> Option<Finding> {
     if record.study != ComparisonStudy::Compare {
         return None;
     }
-    let listed: Vec<&ContrastRecord> = record
+    let differing: Vec<&ContrastRecord> = record
         .contrasts
         .iter()
-        .filter(|contrast| claim(contrast).is_some())
+        .filter(|contrast| spreads_less(contrast) || spreads_more(contrast))
         .collect();
-    let parts: Vec<String> = listed.iter().map(|contrast| part(contrast)).collect();
-    let first = listed.first()?;
+    let parts: Vec<String> = differing
+        .iter()
+        .map(|contrast| describe_spread(contrast))
+        .collect();
+    let first = differing.first()?;
     let finding = Finding::new(
         "spread_differs",
         Severity::Note,
@@ -116,12 +115,11 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
     Some(finding.with_evidence("spread_ratio", first.spread_ratio))
 }
 
-fn part(contrast: &ContrastRecord) -> String {
+fn describe_spread(contrast: &ContrastRecord) -> String {
     let ratio = contrast.spread_ratio.unwrap_or(1.0);
-    let (size, word) = match claim(contrast) {
-        Some(true) => (percent(1.0 - ratio), "less"),
-        _ => (format!("{ratio:.1} times"), "as much"),
+    let size = match spreads_less(contrast) {
+        true => format!("{} less than", percent(1.0 - ratio)),
+        false => format!("{ratio:.1} times as much as"),
     };
-    format!("{} {size} {word} than {}", contrast.arm, contrast.baseline)
-        .replace("as much than", "as much as")
+    format!("{} {size} {}", contrast.arm, contrast.baseline)
 }

@@ -1,15 +1,15 @@
-//! What limits on CPU time did to runs, as findings.
+//! Findings on CPU quotas that throttled runs, or did not.
 
 use super::results::Results;
 use pinwise_format::{count, cpu_limit, round_percent};
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity};
 use pinwise_topology::Topology;
 
-/// A limit that holds back for less of the time than this is not worth mentioning.
-const HELD_BACK: f64 = 0.01;
+/// A limit counts as reached if it throttled for at least this share of the time.
+const MIN_THROTTLED_SHARE: f64 = 0.01;
 
-/// Blocks in which a limit that seldom does so stopped a run.
-pub(super) fn dropped_blocks(results: &Results) -> Option<Finding> {
+/// Reports blocks that were dropped because a limit that seldom throttles throttled a run.
+pub(super) fn report_dropped_blocks(results: &Results) -> Option<Finding> {
     let (blocks, runs) = match results.throttled_blocks {
         0 => return None,
         1 => ("1 block was".to_owned(), "a run in it"),
@@ -26,48 +26,54 @@ pub(super) fn dropped_blocks(results: &Results) -> Option<Finding> {
     )
 }
 
-/// A limit that stops runs in every block is part of the placement.
-pub(super) fn outer_limit(record: &Comparison, topology: &Topology) -> Option<Finding> {
+/// Reports a limit of the surrounding cgroup that throttled the arms: verdicts hold under it.
+pub(super) fn report_inherited_limit(record: &Comparison, topology: &Topology) -> Option<Finding> {
     let limit = topology.quota.as_ref()?.cpus;
-    // What an arm's own limit held back has a finding of its own.
-    let is_open = |arm: &&Arm| !arm.runs.is_empty() && arm.setting.limit.is_none();
-    let arms = record.arms.iter().filter(is_open);
-    let shares = arms.map(|arm| (&arm.name, share_held_back(&arm.runs)));
+    // An arm's own limit has a finding of its own.
+    let is_without_limit = |arm: &&Arm| !arm.runs.is_empty() && arm.setting.limit.is_none();
+    let arms = record.arms.iter().filter(is_without_limit);
+    let shares = arms.map(|arm| (&arm.name, throttled_share(&arm.runs)));
     let shares: Vec<(&String, f64)> = shares.collect();
-    if shares.iter().all(|(_, share)| *share < HELD_BACK) {
+    if shares.iter().all(|(_, share)| *share < MIN_THROTTLED_SHARE) {
         return None;
     }
-    let each = shares.iter();
-    let each = each.map(|(name, share)| format!("{name} {}", round_percent(*share)));
-    let each: Vec<String> = each.collect();
+    let parts = shares.iter();
+    let parts = parts.map(|(name, share)| format!("{name} {}", round_percent(*share)));
+    let parts: Vec<String> = parts.collect();
     let sentence = format!(
         "The verdict holds under the limit of {} here, which throttled runnable threads for part of the time: {}.",
         cpu_limit(limit),
-        each.join(", ")
+        parts.join(", ")
     );
-    let finding = Finding::new("cpu_limit", Severity::Warning, sentence, fitting(limit));
+    let finding = Finding::new(
+        "cpu_limit",
+        Severity::Warning,
+        sentence,
+        count_fitting_threads(limit),
+    );
     Some(finding.with_evidence("limit_cpus", limit))
 }
 
-/// How often and for how long an arm's own limit held its threads back.
-pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
+/// Reports how often and for how long an arm's own limit throttled its threads.
+pub(super) fn report_own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
     let limit = arm.setting.limit?.cpus;
-    let share = share_held_back(&arm.runs);
-    if share < HELD_BACK {
+    let share = throttled_share(&arm.runs);
+    if share < MIN_THROTTLED_SHARE {
         return None;
     }
-    let is_stopped = |run: &&RunRecord| run.throttled.is_some_and(|times| times > 0);
-    let (stopped, runs) = (arm.runs.iter().filter(is_stopped).count(), arm.runs.len());
-    let held_s: f64 = arm.runs.iter().filter_map(|run| run.throttled_s).sum();
+    let is_throttled = |run: &&RunRecord| run.throttled.is_some_and(|times| times > 0);
+    let runs = arm.runs.len();
+    let throttled = arm.runs.iter().filter(is_throttled).count();
+    let throttled_s: f64 = arm.runs.iter().filter_map(|run| run.throttled_s).sum();
     let sentence = format!(
-        "{} throttled its threads in {stopped} of {}, for {} of the time in which they could run.",
+        "{} throttled its threads in {throttled} of {}, for {} of the time in which they could run.",
         arm.name,
         count(runs, "run"),
         round_percent(share),
     );
-    let mut advice = fitting(limit);
-    // A figure of the program's own may be of the tail already.
-    if stopped < runs && record.plan.judge == "typical" && record.metric.is_wall() {
+    let mut advice = count_fitting_threads(limit);
+    // A figure that the program prints may concern the tail already.
+    if throttled < runs && record.plan.judge == "typical" && record.metric.is_wall() {
         advice.push_str(
             " A limit that stops some runs lengthens the tail: --judge p90 or p99 compares it.",
         );
@@ -77,17 +83,15 @@ pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
         finding
             .with_evidence("arm", arm.name.clone())
             .with_evidence("limit_cpus", limit)
-            .with_evidence("throttled_runs", stopped)
-            .with_evidence("throttled_s", held_s),
+            .with_evidence("throttled_runs", throttled)
+            .with_evidence("throttled_s", throttled_s),
     )
 }
 
-/// What a verdict on a limit that was hardly reached does not say, behind its sentence; else empty.
+/// Appended to a verdict about an arm whose limit was hardly reached; else empty.
 pub(super) fn describe_idle_limits(record: &Comparison) -> String {
-    let decided = record.contrasts.iter().filter(|found| found.is_decided());
-    let judged: Vec<&String> = decided
-        .flat_map(|found| [&found.arm, &found.baseline])
-        .collect();
+    let decided = record.contrasts.iter().filter(|c| c.is_decided());
+    let judged: Vec<&String> = decided.flat_map(|c| [&c.arm, &c.baseline]).collect();
     let idle = idle_arms(record).filter(|arm| judged.contains(&&arm.name));
     let idle: Vec<&str> = idle.map(|arm| arm.name.as_str()).collect();
     match idle.is_empty() {
@@ -102,13 +106,13 @@ pub(super) fn describe_idle_limits(record: &Comparison) -> String {
 fn idle_arms(record: &Comparison) -> impl Iterator<Item = &Arm> {
     record.arms.iter().filter(|arm| {
         let is_limited = arm.setting.limit.is_some() && !arm.runs.is_empty();
-        is_limited && share_held_back(&arm.runs) < HELD_BACK
+        is_limited && throttled_share(&arm.runs) < MIN_THROTTLED_SHARE
     })
 }
 
-/// Arms whose limit held hardly anything back: they show what the default does, and nothing of what
-/// the limit costs a program that needs more.
-pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
+/// Reports arms whose limit hardly throttled: they do not show what the limit costs a program that
+/// needs more.
+pub(super) fn report_idle_limits(record: &Comparison) -> Option<Finding> {
     let arms: Vec<&Arm> = idle_arms(record).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     let runs = arms.iter().flat_map(|arm| &arm.runs);
@@ -118,7 +122,7 @@ pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
         let sentence = format!(
             "{} throttled it for less than {} of the time in which it could run: no run used more than {most:.2} CPUs on average.",
             names.join(", "),
-            round_percent(HELD_BACK),
+            round_percent(MIN_THROTTLED_SHARE),
         );
         let advice = "What a limit costs shows only where it is reached: give the command more work, or end what else keeps the CPUs busy.";
         Finding::new("limit_not_reached", Severity::Note, sentence, advice)
@@ -126,7 +130,7 @@ pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
     })
 }
 
-fn fitting(limit: f64) -> String {
+fn count_fitting_threads(limit: f64) -> String {
     match limit {
         ..1.0 => "Even one thread exceeds the limit.".to_owned(),
         ..2.0 => "One thread fits into the limit.".to_owned(),
@@ -134,12 +138,12 @@ fn fitting(limit: f64) -> String {
     }
 }
 
-/// How much of the time in which CPUs had threads of these runs a limit held them back.
-fn share_held_back(runs: &[RunRecord]) -> f64 {
+/// Throttled time as a share of the time in which the threads of these runs ran or were throttled.
+fn throttled_share(runs: &[RunRecord]) -> f64 {
     let sum = |part: fn(&RunRecord) -> Option<f64>| runs.iter().filter_map(part).sum::<f64>();
-    let (held_s, cpu_s) = (sum(|run| run.throttled_s), sum(RunRecord::cpu_s));
-    match held_s > 0.0 {
-        true => held_s / (held_s + cpu_s),
+    let (throttled_s, cpu_s) = (sum(|run| run.throttled_s), sum(RunRecord::cpu_s));
+    match throttled_s > 0.0 {
+        true => throttled_s / (throttled_s + cpu_s),
         false => 0.0,
     }
 }
@@ -153,8 +157,8 @@ mod tests {
     fn limits_that_are_never_reached_are_named() {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
-        assert_eq!(idle_limits(&record), None);
-        for (arm, held_s) in record.arms.iter_mut().zip([0.0, 0.004, 0.02]) {
+        assert_eq!(report_idle_limits(&record), None);
+        for (arm, throttled_s) in record.arms.iter_mut().zip([0.0, 0.004, 0.02]) {
             arm.setting.limit = Some(CpuLimitRecord {
                 cpus: 1.5,
                 period_s: 0.1,
@@ -162,12 +166,10 @@ mod tests {
             arm.runs.truncate(2);
             for run in &mut arm.runs {
                 (run.wall_s, run.user_s, run.sys_s) = (2.0, Some(0.8), Some(0.02));
-                run.throttled_s = Some(held_s);
+                run.throttled_s = Some(throttled_s);
             }
         }
-        let names =
-            |arms: &[Arm]| -> Vec<String> { arms.iter().map(|arm| arm.name.clone()).collect() };
-        let names = names(&record.arms);
+        let names: Vec<String> = record.arms.iter().map(|arm| arm.name.clone()).collect();
         let last = record.contrasts.len() - 1;
         record.contrasts[last].arm.clone_from(&names[1]);
         record.contrasts[last].verdict = pinwise_record::ContrastVerdict::Slower;
@@ -177,11 +179,11 @@ mod tests {
             contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
         }
         assert_eq!(describe_idle_limits(&record), "");
-        let found = idle_limits(&record).unwrap();
+        let found = report_idle_limits(&record).unwrap();
         let said = format!("{}, {} throttled it for less than 1 %", names[0], names[1]);
         assert!(found.sentence.starts_with(&said), "{}", found.sentence);
         assert!(found.sentence.contains("0.41 CPUs"), "{}", found.sentence);
-        assert_eq!(own_limit(&record.arms[1], &record), None);
-        assert!(own_limit(&record.arms[2], &record).is_some());
+        assert_eq!(report_own_limit(&record.arms[1], &record), None);
+        assert!(report_own_limit(&record.arms[2], &record).is_some());
     }
 }

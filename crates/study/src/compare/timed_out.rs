@@ -1,6 +1,6 @@
-//! Arms whose run does not end within the time-out: how much slower they are at least.
+//! A lower bound on the slow-down of arms whose run does not end within the time-out.
 //!
-//! No interval is claimed: a run that was killed says only that it takes longer.
+//! There is no interval: a run that was killed shows only that it takes longer.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use pinwise_stats::describe::median;
 use pinwise_stats::verdict::ComparisonOutcome;
 use pinwise_topology::Topology;
 
-/// A time-out that is not this many times the slowest run of the other arm proves nothing: one run
-/// may be late by chance.
-const SURE: f64 = 2.0;
+/// Smallest ratio of the time-out to the slowest run of the other arm from which a slow-down is
+/// concluded: with a smaller one, the run may have been late by chance.
+const MIN_RATIO: f64 = 2.0;
 
-/// Notes which arms never ended, and how much slower that makes them at least. An arm is
-/// held against the baseline, and the baseline against the only other arm.
-pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Results) {
+/// Records which arms never ended within the time-out, and how much slower that makes them at least.
+/// An arm is compared with the baseline, and the baseline with the only other arm.
+pub(super) fn bound_late_arms(record: &mut Comparison, plan: &ComparePlan, results: &Results) {
     let is_time = record.metric.is_wall() && plan.service.is_none();
     if !is_time || plan.study != ComparisonStudy::Compare {
         return;
@@ -34,7 +34,7 @@ pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Resul
         };
         let times = ended_runs_s(results, other);
         let limit = plan.arms[arm].workload.timeout;
-        let is_late = results.arms[arm].is_late && ended_runs_s(results, arm).is_empty();
+        let is_late = results.arms[arm].has_timed_out && ended_runs_s(results, arm).is_empty();
         let Some(limit) = limit.filter(|_| is_late) else {
             continue;
         };
@@ -46,8 +46,8 @@ pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Resul
     }
 }
 
-/// How much slower `name`, whose run was killed after `limit`, is than `other` at least,
-/// whose runs took these times; `None` where chance could be why.
+/// How much slower at least `name`, whose run was killed after `limit`, is than `other`, whose runs
+/// took `times_s`; `None` if the run may have been late by chance.
 pub(crate) fn bound_slowdown(
     name: &str,
     other: &str,
@@ -56,7 +56,7 @@ pub(crate) fn bound_slowdown(
 ) -> Option<TimedOutRecord> {
     let slowest = times_s.iter().copied().fold(0.0, f64::max);
     let limit_s = limit.as_secs_f64();
-    if limit_s < SURE * slowest {
+    if limit_s < MIN_RATIO * slowest {
         return None;
     }
     let at_least = limit_s / median(times_s)?;
@@ -72,7 +72,7 @@ pub(crate) fn bound_slowdown(
     })
 }
 
-/// Wall-clock times of the runs that gave a figure, whatever became of their blocks.
+/// Wall-clock times of the runs that have a figure, in dropped blocks, too.
 fn ended_runs_s(results: &Results, arm: usize) -> Vec<f64> {
     let state = &results.arms[arm];
     let runs = state.runs.iter().chain(&state.other_runs);
@@ -80,15 +80,15 @@ fn ended_runs_s(results: &Results, arm: usize) -> Vec<f64> {
     ended.map(|run: &RunRecord| run.wall_s).collect()
 }
 
-/// Two significant digits, so that "at least" stays true.
+/// Rounds down to two significant digits, so that "at least" stays true.
 fn round_down(value: f64) -> f64 {
     let step = 10_f64.powf(value.log10().floor() - 1.0);
-    // 3.4 is 34 steps, less what rounding took.
+    // 3.4 may be 33.999… steps.
     ((value / step + 1e-9).floor() * step * 10.0).round() / 10.0
 }
 
-/// States it in the verdict. If all arms but one never ended, that one is the answer.
-pub(super) fn conclude(
+/// Adds late arms to the verdict. If all arms but one were late, that one is best.
+pub(super) fn conclude_late_arms(
     record: &mut Comparison,
     plan: &ComparePlan,
     topology: &Topology,
@@ -112,9 +112,10 @@ pub(super) fn conclude(
     record.ended = record.ending();
     record.best = Some(plan.arms[best].name.clone());
     let outcome = ComparisonOutcome::Best(best);
-    let advice = advice::to_do(record, plan, outcome, Some(best), None);
+    let advice = advice::advise_on_outcome(record, plan, outcome, Some(best), None);
     if advice.is_none() {
-        record.verdict.commands = advice::commands(record, best, &plan.arms[best].place, topology);
+        record.verdict.commands =
+            advice::commands_to_apply(record, best, &plan.arms[best].place, topology);
     }
     record.verdict.advice = advice.unwrap_or_default();
     record.verdict.kind = VerdictKind::Best;

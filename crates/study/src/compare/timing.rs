@@ -1,4 +1,4 @@
-//! One arm alone: how long it takes, and no verdict.
+//! Times a single arm; there is no verdict.
 
 use super::plan::Tuning;
 use pinwise_format::quantity;
@@ -6,10 +6,10 @@ use pinwise_record::{Comparison, PlacementKind, Stopped, VerdictKind};
 use pinwise_stats::Responses;
 use pinwise_stats::describe::median_interval;
 
-/// Fewer runs say little of how runs vary; hyperfine's least number.
+/// Fewer runs say little about how runs vary; hyperfine's default minimum.
 const MIN_RUNS: usize = 10;
-/// Level of the interval that records have of an arm's typical run.
-const LEVEL: f64 = 0.95;
+/// Confidence of the interval of the typical run, as in all records.
+const CONFIDENCE: f64 = 0.95;
 
 /// Is the interval of the typical run as narrow as requested, or else as the smallest effect of
 /// interest?
@@ -17,11 +17,11 @@ pub(super) fn is_settled(data: &Responses, tuning: &Tuning) -> bool {
     let costs: Vec<f64> = data.rows().map(|row| row[0]).collect();
     let wanted = tuning.precision.unwrap_or(tuning.min_effect).ln_1p();
     costs.len() >= MIN_RUNS
-        && median_interval(&costs, LEVEL).is_some_and(|(low, high)| high - low <= 2.0 * wanted)
+        && median_interval(&costs, CONFIDENCE).is_some_and(|(low, high)| high - low <= 2.0 * wanted)
 }
 
 /// Writes the measured time as the answer; nothing if no run counted.
-pub(super) fn conclude(record: &mut Comparison) {
+pub(super) fn conclude_timing(record: &mut Comparison) {
     let [arm] = record.arms.as_slice() else {
         return;
     };

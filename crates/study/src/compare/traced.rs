@@ -1,8 +1,8 @@
-//! One more run of each arm, traced: what the scheduler did with it.
+//! Traces one more run of each arm, to show what the scheduler did with it.
 //!
 //! Tracing comes after the experiment, so that no timed run is traced, and the traced run is not
-//! one of the arm's runs. One run is an example, not a statistic: what it shows accompanies the
-//! verdict and claims no cause. An unavailable trace does not ruin an experiment.
+//! one of the arm's runs. One run is an example, not a statistic: the verdict quotes it and claims
+//! no cause. If tracing is not available, the comparison stays valid.
 
 mod words;
 
@@ -19,9 +19,9 @@ use pinwise_record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceReco
 use pinwise_sched::Availability;
 use pinwise_workload::SuccessRule;
 
-/// With this many arms those that the screening dropped are traced as well.
+/// Up to this many arms, those that screening left out are traced as well.
 const FEW_ARMS: usize = 6;
-/// Stream of the seed, of its own so that no other draw depends on it.
+/// Random stream of the padding, so that no other draw depends on it.
 const STREAM: u64 = 2;
 
 /// Runs every arm of a finished comparison once more, traced, and adds the result to its record.
@@ -38,24 +38,24 @@ pub fn trace_arms(
     ) {
         return;
     }
-    let mut chance = ChaCha8Rng::seed_from_u64(plan.seed);
-    chance.set_stream(STREAM);
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    rng.set_stream(STREAM);
     let is_many = record.arms.len() > FEW_ARMS;
-    let wanted: Vec<usize> = (0..record.arms.len())
+    let arms: Vec<usize> = (0..record.arms.len())
         .filter(|&arm| record.arms[arm].invalid.is_none() && record.arms[arm].timed_out.is_none())
         .filter(|&arm| !(is_many && record.arms[arm].eliminated))
         .collect();
     let tiers = machine.tiers();
-    for (done, &arm) in wanted.iter().enumerate() {
-        announce(observer, done, &plan.arms[arm].name);
-        let padding = chance.random_range(0..PADDING);
+    for (done, &arm) in arms.iter().enumerate() {
+        show_progress(observer, done, &plan.arms[arm].name);
+        let padding = rng.random_range(0..PADDING);
         match trace_arm(plan, &plan.arms[arm], padding, &tiers, machine) {
             Ok(trace) => record.arms[arm].trace = Some(trace),
             Err(error) => {
                 record
                     .findings
-                    .push(unavailable(&plan.arms[arm].name, &error));
-                if is_for_all(&error) {
+                    .push(unavailable_finding(&plan.arms[arm].name, &error));
+                if concerns_all_arms(&error) {
                     break;
                 }
             }
@@ -68,7 +68,7 @@ pub fn trace_arms(
     observer.end(record);
 }
 
-fn announce(observer: &mut dyn Observer, done: usize, arm: &str) {
+fn show_progress(observer: &mut dyn Observer, done: usize, arm: &str) {
     observer.progress(&Progress {
         phase: "trace",
         fraction: 1.0,
@@ -80,15 +80,15 @@ fn announce(observer: &mut dyn Observer, done: usize, arm: &str) {
     });
 }
 
-/// Does an obstacle to one arm concern all arms?
-const fn is_for_all(error: &MachineError) -> bool {
+/// Would all other arms fail to be traced for the same reason?
+const fn concerns_all_arms(error: &MachineError) -> bool {
     matches!(
         error,
         MachineError::Untraceable { .. } | MachineError::Interrupted
     )
 }
 
-/// One traced run, with the request of the arm's runs.
+/// Traces one run of an arm, with the settings of its measured runs.
 fn trace_arm(
     plan: &ComparePlan,
     arm: &ArmPlan,
@@ -103,13 +103,13 @@ fn trace_arm(
         workload: &arm.workload,
         cpus: &arm.place.cpus,
         memory: arm.place.memory.as_ref(),
-        output: outcome::output_named(&plan.output, &arm.name, "trace"),
+        output: outcome::name_output_of_run(&plan.output, &arm.name, "trace"),
         environment_padding: padding,
         count_threads_closely: false,
         bound: arm.binding.as_ref(),
         settings: &arm.settings,
     };
-    let order = trace::TracePlan {
+    let trace_plan = trace::TracePlan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {
             command: arm.workload.command.argv().to_vec(),
@@ -125,14 +125,14 @@ fn trace_arm(
         keeps_interrupted: false,
         tags: Vec::new(),
     };
-    let traced = trace::run_trace(&order, machine, &mut trace::NoListener);
+    let traced = trace::run_trace(&trace_plan, machine, &mut trace::NoListener);
     if let Some(conclude) = &arm.workload.conclude {
         machine.run_helper("conclude", conclude)?;
     }
     Ok(to_arm_trace(arm, traced?))
 }
 
-/// What an arm keeps of a trace.
+/// What an arm's record keeps of a trace.
 fn to_arm_trace(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
     let mut notes = traced.header.notes;
     let has_failed = traced.exit.is_some_and(|status| status != 0);
@@ -146,7 +146,7 @@ fn to_arm_trace(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
         );
     }
     ArmTrace {
-        sentence: words::sentence(&arm.name, &traced.figures),
+        sentence: words::describe_arm(&arm.name, &traced.figures),
         tier: traced.tier,
         elapsed_s: traced.elapsed_s,
         notes,
@@ -154,7 +154,7 @@ fn to_arm_trace(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
     }
 }
 
-fn unavailable(arm: &str, error: &MachineError) -> Finding {
+fn unavailable_finding(arm: &str, error: &MachineError) -> Finding {
     let (sentence, advice) = match error {
         MachineError::Untraceable { reason, remedy, .. } => (
             format!("--trace: no arm could be traced: {reason}."),

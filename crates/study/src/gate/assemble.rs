@@ -1,4 +1,4 @@
-//! Puts a gate's record together.
+//! Writes a gate's record.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use pinwise_stats::regression::Standing;
 use pinwise_workload::Metric;
 
 /// The record before the first run.
-pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
+pub(super) fn open_record(plan: &GatePlan, host: HostRecord) -> GateRecord {
     GateRecord {
         header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         host,
@@ -32,7 +32,7 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
             open_ended: plan.is_open_ended,
             score: plan.score.into(),
         },
-        benchmarks: plan.benchmarks.iter().map(not_measured).collect(),
+        benchmarks: plan.benchmarks.iter().map(open_benchmark).collect(),
         verdict: GateVerdict {
             decision: GateDecision::Undecided,
             sentence: no_verdict_yet("gate"),
@@ -44,7 +44,7 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
     }
 }
 
-fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
+fn open_benchmark(benchmark: &PlannedBenchmark) -> GateBenchmark {
     let outcome = match (&benchmark.base, &benchmark.head) {
         (Some(_), None) => GateOutcome::Missing,
         (None, Some(_)) => GateOutcome::New,
@@ -78,8 +78,8 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
     }
 }
 
-/// What is known so far of every benchmark.
-pub(super) fn fill(
+/// Writes the results so far of every benchmark.
+pub(super) fn update_benchmarks(
     record: &mut GateRecord,
     plan: &GatePlan,
     states: &[Option<Measured>],
@@ -90,24 +90,24 @@ pub(super) fn fill(
     let entries = record.benchmarks.iter_mut().zip(states);
     for ((entry, state), planned) in entries.zip(&plan.benchmarks) {
         if let Some(state) = state {
-            fill_one(entry, state);
-            judge_late(entry, state, planned, &names);
+            update_benchmark(entry, state);
+            judge_timeouts(entry, state, planned, &names);
         }
     }
-    adjust(&mut record.benchmarks, states);
+    set_discovery_rates(&mut record.benchmarks, states);
     let benchmarks = record.benchmarks.iter_mut();
     for ((entry, state), planned) in benchmarks.zip(states).zip(&plan.benchmarks) {
         entry.standing = entry.describe_outcome(plan.alpha);
         entry.sentence = match state {
             Some(state) if state.only_in.is_none() => {
-                words::sentence(entry, state, planned, plan, &names)
+                words::describe_benchmark(entry, state, planned, plan, &names)
             }
             _ => words::describe_single_build(entry, &names),
         };
     }
 }
 
-fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
+fn update_benchmark(entry: &mut GateBenchmark, state: &Measured) {
     entry.pairs.clone_from(&state.pairs);
     let median = |figure: fn(&pinwise_record::GatePair) -> f64| {
         let figures: Vec<f64> = state.pairs.iter().map(figure).collect();
@@ -128,16 +128,16 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
         (None, Standing::Undecided) => GateOutcome::Undecided,
     };
     let Some(look) = state.look() else { return };
-    let (ratio, low, high) = estimate(&look.shared);
+    let (ratio, low, high) = ratio_with_interval(&look.shared);
     entry.ratio = Some(ratio);
     (entry.low, entry.high) = (low, high);
     entry.level = low.map(|_| look.shared.nominal_level);
     entry.link = state.links.and_then(|links| links.figure);
     let alone = look.alone.as_ref().unwrap_or(&look.shared);
-    entry.high_alone = end(alone.interval.high);
+    entry.high_alone = finite_ratio(alone.interval.high);
     entry.effect = Some(entry.metric.effect(ratio, low, high));
     entry.cpu = state.cpu_look().map(|look| {
-        let (ratio, low, high) = estimate(&look.shared);
+        let (ratio, low, high) = ratio_with_interval(&look.shared);
         GateCpuTime {
             ratio,
             low,
@@ -152,14 +152,14 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
     entry.interval = entry.interval();
 }
 
-/// A build whose run did not end within the time-out, while the other's did, is slower.
-fn judge_late(
+/// Judges a build slower if its run did not end within the time-out while the other's did.
+fn judge_timeouts(
     entry: &mut GateBenchmark,
     state: &Measured,
     planned: &PlannedBenchmark,
     names: &[String; 2],
 ) {
-    let (late, other, outcome) = match state.is_late {
+    let (late, other, outcome) = match state.has_timed_out {
         [false, true] => (HEAD, BASE, GateOutcome::Slower),
         [true, false] => (BASE, HEAD, GateOutcome::Faster),
         _ => return,
@@ -179,18 +179,18 @@ fn judge_late(
 }
 
 /// The ratio of costs and its interval, which has both ends or none.
-fn estimate(contrast: &Contrast) -> (f64, Option<f64>, Option<f64>) {
-    let low = end(contrast.interval.low).filter(|low| *low > 0.0);
-    let (low, high) = low.zip(end(contrast.interval.high)).unzip();
+fn ratio_with_interval(contrast: &Contrast) -> (f64, Option<f64>, Option<f64>) {
+    let low = finite_ratio(contrast.interval.low).filter(|low| *low > 0.0);
+    let (low, high) = low.zip(finite_ratio(contrast.interval.high)).unzip();
     (contrast.estimate.exp(), low, high)
 }
 
-fn end(log_ratio: f64) -> Option<f64> {
+fn finite_ratio(log_ratio: f64) -> Option<f64> {
     Some(log_ratio.exp()).filter(|ratio| ratio.is_finite())
 }
 
-/// The rate of false discoveries at which each would be among those named.
-fn adjust(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
+/// Sets the false-discovery rate at which each benchmark would count as changed.
+fn set_discovery_rates(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
     let p_value = |state: &Option<Measured>| -> f64 {
         let look = state.as_ref().and_then(Measured::look);
         look.map_or(f64::NAN, |look| look.shared.p_adjusted)
@@ -204,8 +204,8 @@ fn adjust(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
     }
 }
 
-/// The result.
-pub(super) fn close(
+/// Writes the verdict and the findings.
+pub(super) fn complete_record(
     record: &mut GateRecord,
     plan: &GatePlan,
     states: &[Option<Measured>],
@@ -224,11 +224,11 @@ pub(super) fn close(
         GateDecision::Pass
     };
     record.verdict = GateVerdict {
-        sentence: words::verdict(record, &decision),
-        advice: words::advice(record, plan, states, &decision),
+        sentence: words::describe_verdict(record, &decision),
+        advice: words::write_advice(record, plan, states, &decision),
         decision,
     };
-    record.findings = findings(record, states);
+    record.findings = list_findings(record, states);
 }
 
 /// Medians that differ from the change by more than this part of it are contrary to it.
@@ -236,7 +236,7 @@ const FAR_MEDIANS: f64 = 0.3;
 
 /// Benchmarks whose medians differ in the opposite direction from their pairs or by another size,
 /// as when other load comes and goes; small differences contradict no verdict.
-pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
+pub(super) fn compare_medians(record: &GateRecord) -> Option<Finding> {
     let contradicts = |benchmark: &&GateBenchmark| {
         let medians = benchmark.base.zip(benchmark.head);
         let change = medians.map_or(0.0, |(base, head)| head / base - 1.0);
@@ -244,7 +244,7 @@ pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
         let distance = benchmark.min_effect.max(FAR_MEDIANS * pairs.abs());
         let is_contrary = change * pairs < 0.0 || (change - pairs).abs() > distance;
         let is_slower = benchmark.outcome == GateOutcome::Slower;
-        // Where CPU time decides, its own medians are shown.
+        // If CPU time decides, the medians shown are those of CPU time.
         let is_shown = !benchmark.is_slower_by_cpu();
         is_shown && (is_slower || change.abs() >= benchmark.min_effect) && is_contrary
     };
@@ -259,10 +259,10 @@ pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
     })
 }
 
-/// Figures that differ by more than this many times are hardly of one unit.
+/// Figures that differ by more than this factor probably have different units.
 const OTHER_UNIT: f64 = 50.0;
 
-fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
+fn list_findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
     let far = |benchmark: &&GateBenchmark| {
         let ratio = benchmark.ratio.unwrap_or(1.0);
         ratio.max(1.0 / ratio) > OTHER_UNIT
@@ -277,11 +277,11 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
         Finding::new("unit", Severity::Warning, sentence, advice)
             .with_evidence("ratio", benchmark.ratio.unwrap_or(1.0))
     });
-    let mut found: Vec<Finding> = units.collect();
-    found.extend(medians_contradict(record));
+    let mut findings: Vec<Finding> = units.collect();
+    findings.extend(compare_medians(record));
     let loads: Vec<f64> = states.iter().flatten().flat_map(Measured::loads).collect();
-    found.extend(median(&loads).and_then(|busy| {
-        compare::find_load(
+    findings.extend(median(&loads).and_then(|busy| {
+        compare::load_finding(
             busy,
             record.host.counts.cpus,
             "slow both builds, some runs more than others",
@@ -299,8 +299,8 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
             record.base.name,
             new.join(", ")
         );
-        found.push(Finding::new("new", Severity::Note, sentence, ""));
+        findings.push(Finding::new("new", Severity::Note, sentence, ""));
     }
-    found.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
-    found
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    findings
 }

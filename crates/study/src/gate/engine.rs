@@ -1,4 +1,4 @@
-//! Runs a gate: rounds over the open benchmarks, until all are decided or the budget is spent.
+//! Runs a gate: rounds over the undecided benchmarks, until all are decided or the budget is spent.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use pinwise_stats::fixed_width::FixedWidth;
 use pinwise_stats::regression::{Regression, Standing};
 use pinwise_stats::verdict::ROOM;
 
-/// Time between two records that are shown while a gate grows.
+/// Smallest interval at which the growing record is shown.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
-/// Carries a plan out.
+/// Runs a gate.
 ///
 /// # Errors
 /// [`MachineError`] if nothing can be run at all. Failed benchmarks and interruptions are not
@@ -33,18 +33,18 @@ pub fn run(
 ) -> Result<GateRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let host = crate::host::host_record(machine, &topology);
-    let mut record = assemble::opening(plan, host);
+    let mut record = assemble::open_record(plan, host);
     observer.begin(&record);
     let mut engine = Engine::new(plan, machine, observer);
-    let stopped = engine.carry_out(&mut record)?;
-    for (state, &more) in engine.states.iter_mut().zip(&engine.more) {
+    let stopped = engine.run_rounds(&mut record)?;
+    for (state, &further_pairs) in engine.states.iter_mut().zip(&engine.further_pairs) {
         if let Some(state) = state {
-            state.close(stopped, more);
+            state.close(stopped, further_pairs);
         }
     }
     let elapsed = engine.machine.now().saturating_sub(engine.started);
-    assemble::fill(&mut record, plan, &engine.states, elapsed);
-    assemble::close(&mut record, plan, &engine.states, stopped);
+    assemble::update_benchmarks(&mut record, plan, &engine.states, elapsed);
+    assemble::complete_record(&mut record, plan, &engine.states, stopped);
     load::name_busiest(&mut record.findings, || engine.machine.busiest());
     Ok(record)
 }
@@ -57,24 +57,24 @@ struct Engine<'a> {
     started: Duration,
     /// By benchmark; `None` if only one build has it.
     states: Vec<Option<Measured>>,
-    /// Pairs that each might still get.
-    more: Vec<usize>,
-    /// Benchmarks that share the time that is left.
-    sharing: Vec<usize>,
+    /// By benchmark: at most this many pairs may follow.
+    further_pairs: Vec<usize>,
+    /// Benchmarks of the current round, which share the remaining time.
+    round: Vec<usize>,
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
     has_warned: bool,
-    /// When the record was last shown, from the start of the gate.
+    /// When the record was last shown, since the start of the gate.
     shown_at: Option<Duration>,
 }
 
-/// What became of a turn.
+/// How a benchmark's turn in a round ended.
 enum Turn {
     /// The benchmark is decided now, or has failed.
-    Over,
-    /// It is not.
-    Open,
-    /// The user stopped it.
+    Finished,
+    /// The benchmark needs more pairs.
+    Unfinished,
+    /// The user stopped the gate.
     Interrupted,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Engine<'a> {
         let started = machine.now();
         let both = || {
             let benchmarks = plan.benchmarks.iter();
-            benchmarks.filter(|benchmark| benchmark.both().is_some())
+            benchmarks.filter(|benchmark| benchmark.workloads().is_some())
         };
         let judged = both().count() + both().filter(|benchmark| benchmark.with_cpu).count();
         let states = plan.benchmarks.iter().map(|benchmark| {
@@ -95,14 +95,14 @@ impl<'a> Engine<'a> {
             let regression = Regression::new(question, judged);
             let cpu = benchmark.with_cpu.then(|| regression.clone());
             let width = FixedWidth::new(question);
-            let both = benchmark.both();
+            let both = benchmark.workloads();
             both.map(|_| Measured::new(regression, cpu, width, plan.is_chained))
         });
         Self {
             states: states.collect(),
-            more: vec![0; plan.benchmarks.len()],
+            further_pairs: vec![0; plan.benchmarks.len()],
             order: ChaCha8Rng::seed_from_u64(plan.seed),
-            sharing: Vec::new(),
+            round: Vec::new(),
             last: None,
             has_warned: false,
             shown_at: None,
@@ -113,71 +113,81 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn carry_out(&mut self, record: &mut GateRecord) -> Result<Stopped, MachineError> {
+    fn run_rounds(&mut self, record: &mut GateRecord) -> Result<Stopped, MachineError> {
         loop {
-            let open = self.open();
-            if open.is_empty() {
+            let active = self.active_benchmarks();
+            if active.is_empty() {
                 return Ok(Stopped::Precision);
             }
-            let mut turn = self.worth_running(&open);
-            turn.retain(|&index| self.may_begin(index));
-            if turn.is_empty() {
-                return Ok(self.reason_to_stop(&open));
+            let mut round = self.choose_benchmarks(&active);
+            round.retain(|&index| self.may_begin(index));
+            if round.is_empty() {
+                return Ok(self.stop_reason(&active));
             }
-            self.sharing.clone_from(&turn);
-            turn.shuffle(&mut self.order);
-            for index in turn {
+            self.round.clone_from(&round);
+            round.shuffle(&mut self.order);
+            for index in round {
                 if !self.may_begin(index) {
                     continue;
                 }
-                match self.turn(index)? {
-                    Turn::Open => {}
+                match self.run_pair(index)? {
+                    Turn::Unfinished => {}
                     Turn::Interrupted => return Ok(Stopped::Interrupted),
-                    Turn::Over => {
-                        assemble::fill(record, self.plan, &self.states, self.elapsed());
+                    Turn::Finished => {
+                        assemble::update_benchmarks(
+                            record,
+                            self.plan,
+                            &self.states,
+                            self.elapsed(),
+                        );
                         self.observer.decided(&record.benchmarks[index]);
                     }
                 }
             }
             self.report(record);
-            self.warn_of_little();
+            self.warn_if_budget_is_short();
         }
     }
 
-    /// Why no other pair may begin.
-    fn reason_to_stop(&self, open: &[usize]) -> Stopped {
+    /// Why none of the active benchmarks gets another pair.
+    fn stop_reason(&self, active: &[usize]) -> Stopped {
         let state = |index: &usize| self.states[*index].as_ref();
         let is_decided = |index: &usize| state(index).is_some_and(Measured::is_only_measured);
-        if open.iter().all(is_decided) {
+        if active.iter().all(is_decided) {
             return Stopped::Precision;
         }
-        match open.iter().all(|&index| self.pairs_left(index) == 0) {
+        match active.iter().all(|&index| self.pairs_left(index) == 0) {
             true => Stopped::Runs,
             false => Stopped::Budget,
         }
     }
 
-    /// Shows the record so far, after the first round and then now and then: assembling it takes
-    /// time in proportion to all pairs.
+    /// Shows the record so far, at most every [`REPORT_EVERY`]: writing it takes time in proportion
+    /// to the number of pairs.
     fn report(&mut self, record: &mut GateRecord) {
         let now = self.elapsed();
         let is_due = |last: Duration| now.saturating_sub(last) >= REPORT_EVERY;
         if self.shown_at.is_none_or(is_due) {
             self.shown_at = Some(now);
-            assemble::fill(record, self.plan, &self.states, now);
+            assemble::update_benchmarks(record, self.plan, &self.states, now);
             self.observer.round(record);
         }
     }
 
-    /// Says after the first round whether the budget allows verdicts at all.
-    fn warn_of_little(&mut self) {
+    /// Warns after the first round if the budget is too short for verdicts.
+    fn warn_if_budget_is_short(&mut self) {
         let Some(left) = self.time_left().filter(|_| !self.has_warned) else {
             return;
         };
         self.has_warned = true;
-        let open = || self.states.iter().flatten().filter(|state| state.is_open());
-        let round_s: f64 = open().filter_map(Measured::pair_s).sum();
-        let least = open().map(Measured::least_pairs).max().unwrap_or(0);
+        let active = || {
+            self.states
+                .iter()
+                .flatten()
+                .filter(|state| state.is_active())
+        };
+        let round_s: f64 = active().filter_map(Measured::pair_s).sum();
+        let least = active().map(Measured::least_pairs).max().unwrap_or(0);
         if left.as_secs_f64() >= least as f64 * round_s {
             return;
         }
@@ -185,7 +195,7 @@ impl<'a> Engine<'a> {
         let needed = Duration::try_from_secs_f64(needed).unwrap_or(Duration::MAX);
         self.observer.warn(&format!(
             "The budget is too short for {}: a verdict needs {least} pairs of runs of each, about {} in all (--budget); or choose some with --filter.",
-            count(open().count(), "benchmark"),
+            count(active().count(), "benchmark"),
             duration(needed)
         ));
     }
@@ -199,12 +209,11 @@ impl<'a> Engine<'a> {
         Some(budget.saturating_sub(self.elapsed()))
     }
 
-    /// Benchmarks that are not decided.
-    fn open(&self) -> Vec<usize> {
+    /// Benchmarks that need more pairs.
+    fn active_benchmarks(&self) -> Vec<usize> {
         let states = self.states.iter().enumerate();
-        let is_open = |state: &Measured| state.is_open();
         states
-            .filter(|(_, state)| state.as_ref().is_some_and(is_open))
+            .filter(|(_, state)| state.as_ref().is_some_and(Measured::is_active))
             .map(|(index, _)| index)
             .collect()
     }
@@ -218,7 +227,7 @@ impl<'a> Engine<'a> {
     /// May another pair begin? Not if it would not end within the budget.
     fn may_begin(&self, index: usize) -> bool {
         let state = self.states[index].as_ref();
-        let Some(state) = state.filter(|state| state.is_open()) else {
+        let Some(state) = state.filter(|state| state.is_active()) else {
             return false;
         };
         let pair_s = state.pair_s().unwrap_or(0.0);
@@ -227,19 +236,20 @@ impl<'a> Engine<'a> {
         is_left && self.pairs_left(index) > 0
     }
 
-    /// The open benchmarks on which the remaining time is spent: all of them while it may suffice
-    /// for all; else those nearest to a verdict. This does not depend on which build was which.
-    fn worth_running(&self, open: &[usize]) -> Vec<usize> {
+    /// The active benchmarks on which to spend the remaining time: those that are closest to a
+    /// verdict and fit into it together; all if none fits, or if needs are not known yet. The choice
+    /// does not depend on which build is faster.
+    fn choose_benchmarks(&self, active: &[usize]) -> Vec<usize> {
         let Some(left) = self.time_left() else {
-            return open.to_vec();
+            return active.to_vec();
         };
         let needed = |&index: &usize| {
             let state = self.states[index].as_ref()?;
             let delta = self.plan.benchmarks[index].min_effect.ln_1p();
             Some((index, state.needed_s(delta)?, state.is_only_measured()))
         };
-        let Some(mut needed) = open.iter().map(needed).collect::<Option<Vec<_>>>() else {
-            return open.to_vec();
+        let Some(mut needed) = active.iter().map(needed).collect::<Option<Vec<_>>>() else {
+            return active.to_vec();
         };
         // Benchmarks that are decided and only measured further come last.
         needed.sort_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
@@ -250,37 +260,39 @@ impl<'a> Engine<'a> {
         };
         let chosen: Vec<usize> = needed.iter().take_while(fits).map(|one| one.0).collect();
         match chosen.is_empty() {
-            true => open.to_vec(),
+            true => active.to_vec(),
             false => chosen,
         }
     }
 
-    /// Pairs that a benchmark may still get of the time that is left.
-    fn pairs_to_come(&self, index: usize) -> usize {
-        let by_runs = self.pairs_left(index);
+    /// The number of pairs that a benchmark may still get in the remaining time.
+    fn max_further_pairs(&self, index: usize) -> usize {
+        let pairs_left = self.pairs_left(index);
         let Some(left) = self.time_left() else {
-            return by_runs;
+            return pairs_left;
         };
-        let sharing = self.sharing.iter();
-        let states = sharing.filter_map(|&index| self.states[index].as_ref());
+        let round = self.round.iter();
+        let states = round.filter_map(|&index| self.states[index].as_ref());
         let round_s: f64 = states
-            .filter(|state| state.is_open())
+            .filter(|state| state.is_active())
             .filter_map(Measured::pair_s)
             .sum();
-        by_runs.min(floor(left.as_secs_f64() / round_s.max(1e-9)))
+        pairs_left.min(whole_usize(
+            (left.as_secs_f64() / round_s.max(1e-9)).floor(),
+        ))
     }
 
-    /// Both builds once, in random order.
-    fn turn(&mut self, index: usize) -> Result<Turn, MachineError> {
+    /// Runs both builds of a benchmark once, in random order.
+    fn run_pair(&mut self, index: usize) -> Result<Turn, MachineError> {
         let mut order = [BASE, HEAD];
         order.shuffle(&mut self.order);
-        let before = self.last.filter(|(other, _)| *other == index);
+        let previous = self.last.filter(|(other, _)| *other == index);
         let began = self.machine.now();
         let mut runs: [Option<RunRecord>; 2] = [None, None];
         let mut is_absent = [false; 2];
         for (slot, &build) in order.iter().enumerate() {
             self.show_progress(index);
-            let run = match self.one_run(index, build, slot) {
+            let run = match self.run_build(index, build, slot) {
                 Ok(run) => run,
                 Err(MachineError::Interrupted) => return Ok(Turn::Interrupted),
                 Err(error @ MachineError::NotFound { .. }) => {
@@ -299,13 +311,14 @@ impl<'a> Engine<'a> {
                 }
                 Err(why) => {
                     let name = &[&self.plan.base, &self.plan.head][build].name;
-                    let mut is_late = false;
+                    let mut timed_out = false;
                     if let Some(state) = &mut self.states[index] {
                         state.failed = Some(format!("it fails in {name}: {why}"));
-                        is_late = state.is_late[build];
+                        timed_out = state.has_timed_out[build];
                     }
-                    // Does only the other build have it? How much slower than that is it?
-                    if !((is_absent[build] || is_late) && slot == 0) {
+                    // The other build still runs: to learn whether only that one has the program, or
+                    // how much slower than that this one is at least.
+                    if !((is_absent[build] || timed_out) && slot == 0) {
                         break;
                     }
                 }
@@ -320,17 +333,19 @@ impl<'a> Engine<'a> {
                 ([false, true], [true, _]) => Some(BASE),
                 _ => None,
             };
-            return Ok(Turn::Over);
+            return Ok(Turn::Finished);
         }
         let duration = self.machine.now().saturating_sub(began);
         let is_disturbed = self.states[index].as_mut().is_some_and(|state| {
-            let both = runs.iter().flatten().zip(&mut state.stops);
-            both.fold(false, |any, (run, stops)| stops.count(run.throttled) | any)
+            let runs = runs.iter().flatten().zip(&mut state.stops);
+            runs.fold(false, |any, (run, stops)| {
+                stops.add_run(run.throttled) | any
+            })
         });
-        let whole = runs_to_pair(&runs).filter(|_| !is_disturbed);
-        let pair = whole.map(|pair| Pair {
+        let pair = runs_to_pair(&runs).filter(|_| !is_disturbed);
+        let pair = pair.map(|pair| Pair {
             order,
-            before: before.map(|(_, build)| build),
+            before: previous.map(|(_, build)| build),
             at: began.saturating_sub(self.started),
             ..pair
         });
@@ -338,23 +353,27 @@ impl<'a> Engine<'a> {
             state.spend(duration);
         }
         let Some(pair) = pair else {
-            return Ok(Turn::Open);
+            return Ok(Turn::Unfinished);
         };
-        let more = self.pairs_to_come(index);
-        self.more[index] = more;
+        let further_pairs = self.max_further_pairs(index);
+        self.further_pairs[index] = further_pairs;
         let state = self.states[index].as_mut();
-        let is_over = state.is_some_and(|state| state.take(&pair, more));
-        Ok(if is_over { Turn::Over } else { Turn::Open })
+        let is_finished = state.is_some_and(|state| state.add_pair(&pair, further_pairs));
+        Ok(if is_finished {
+            Turn::Finished
+        } else {
+            Turn::Unfinished
+        })
     }
 
-    fn one_run(
+    fn run_build(
         &mut self,
         index: usize,
         build: usize,
         slot: usize,
     ) -> Result<Result<RunRecord, String>, MachineError> {
         let benchmark = &self.plan.benchmarks[index];
-        let Some(workloads) = benchmark.both() else {
+        let Some(workloads) = benchmark.workloads() else {
             return Ok(Err("only one build has it".to_owned()));
         };
         let state = self.states[index].as_ref();
@@ -382,12 +401,12 @@ impl<'a> Engine<'a> {
             },
             padding: self.order.random_range(0..PADDING),
         };
-        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        let (record, failure) = trial.run(self.machine, moment, self.started)?;
         if let Some(state) = &mut self.states[index] {
-            state.is_late[build] |= record.timed_out;
+            state.has_timed_out[build] |= record.timed_out;
         }
         Ok(match failure {
-            Some(failure) => Err(one_line(&failure.without_hint().to_string())),
+            Some(failure) => Err(join_lines(&failure.without_hint().to_string())),
             None => Ok(record),
         })
     }
@@ -404,7 +423,7 @@ impl<'a> Engine<'a> {
                 .map_or(f64::INFINITY, |left| left.as_secs_f64()),
             benchmark: &self.plan.benchmarks[index].name,
             decided: states()
-                .filter(|state| !state.is_open() || state.is_only_measured())
+                .filter(|state| !state.is_active() || state.is_only_measured())
                 .count(),
             benchmarks: self.states.len(),
             slower: states()
@@ -415,14 +434,14 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// What a program said when it failed, in one line.
-fn one_line(text: &str) -> String {
+/// The lines of a program's error output as one line.
+fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
-/// The runs of both builds, base first, as a pair.
+/// The runs of both builds, base first, as a pair; `None` unless both have figures.
 fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
     let [Some(base), Some(head)] = runs else {
         return None;
@@ -444,8 +463,4 @@ fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
 /// CPU time over wall time; 0 if unknown.
 fn cpu_share(run: &RunRecord) -> f64 {
     run.cpu_s().map_or(0.0, |cpu_s| cpu_s / run.wall_s)
-}
-
-fn floor(value: f64) -> usize {
-    whole_usize(value.floor())
 }

@@ -1,9 +1,8 @@
-//! The gates of a benchmark, chained from commit to commit.
+//! Chains the gates of a benchmark from commit to commit.
 //!
-//! Every ratio was measured side by side on one host, so that no change of machine affects any,
-//! whichever hosts the gates ran on. It is the estimate that does not depend on when its gate
-//! stopped: gates pass when their ratios are low, and a sum of those would fall from commit to
-//! commit.
+//! Every ratio was measured side by side on one host, so hosts may differ from gate to gate. The
+//! ratios used are estimates that do not depend on when a gate stopped: gates stop and pass when
+//! their ratio happens to be low, so chained verdicts would show a speed-up that is not there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,31 +11,33 @@ use pinwise_record::{
     EffectRecord, GateBenchmark, GateHistory, GateLink, GateRecord, HistoryChange, HistoryStep,
     MetricRecord,
 };
-use pinwise_stats::chain::{Change, Link, changes};
+use pinwise_stats::chain::{Change, Link, find_changes};
 use pinwise_workload::Metric;
 
-/// Two-sided error over all changes of a history.
+/// Two-sided error rate over all changes of a history.
 const ALPHA: f64 = 0.05;
 
-/// What a gate says of the benchmark, between two commits.
+/// What a gate measured of the benchmark between two commits.
 struct Measured<'a> {
     gate: &'a GateRecord,
     benchmark: &'a GateBenchmark,
+    /// Base and head.
     commits: (&'a str, &'a str),
     link: Link,
-    /// The same for its CPU time, if its gate judged that.
+    /// The link of CPU time, if the gate judged that.
     cpu: Option<Link>,
 }
 
-/// The history of a benchmark that ends with the newest gate of two commits, by
-/// gates in any order; `None` without any.
+/// The history of a benchmark up to the newest gate between two commits; `gates` may be in any
+/// order. `None` if no gate compared two commits.
 #[must_use]
-pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
+pub fn chain_gates(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let mut measured: Vec<Measured<'_>> = gates
         .iter()
         .filter_map(|gate| read_measured(gate, benchmark))
         .collect();
-    // Of gates in one second, the gate of a commit comes before the gates that build on it.
+    // Among gates that began in the same second, the one that leads to a commit comes before those
+    // that start from it.
     let bases: BTreeSet<(&str, &str)> = measured
         .iter()
         .map(|one| (one.gate.started.as_str(), one.commits.0))
@@ -48,9 +49,9 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let newest = measured.last()?;
     let (suite, metric) = (newest.gate.suite.clone(), newest.benchmark.metric.clone());
     measured.retain(|one| one.gate.suite == suite && one.benchmark.metric.name == metric.name);
-    let path = path(&measured);
+    let path = find_path(&measured);
     let is_on_path = |one: &&Measured<'_>| path.contains(&one.commits);
-    let is_by_cpu = is_surer_by_cpu(measured.iter().filter(is_on_path));
+    let is_by_cpu = is_cpu_time_more_precise(measured.iter().filter(is_on_path));
     let metric = match is_by_cpu {
         true => MetricRecord::new(&Metric::cpu(), ""),
         false => metric,
@@ -58,32 +59,35 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     for one in measured.iter_mut().filter(|_| is_by_cpu) {
         one.link = one.cpu.unwrap_or(one.link);
     }
-    let mut left_out: usize = gates.iter().filter(|gate| has(gate, benchmark)).count();
+    let mut left_out: usize = gates
+        .iter()
+        .filter(|gate| has_benchmark(gate, benchmark))
+        .count();
     let mut links: Vec<Link> = Vec::new();
     let mut steps = Vec::new();
     for commits in &path {
-        let of_step: Vec<&Measured<'_>> = measured
+        let step_gates: Vec<&Measured<'_>> = measured
             .iter()
             .filter(|one| one.commits == *commits)
             .collect();
-        let each: Vec<Link> = of_step.iter().map(|one| one.link).collect();
-        let (link, between) = Link::pool(&each)?;
+        let step_links: Vec<Link> = step_gates.iter().map(|one| one.link).collect();
+        let (link, between) = Link::pool(&step_links)?;
         links.push(link);
-        left_out -= of_step.len();
+        left_out -= step_gates.len();
         steps.push(HistoryStep {
             base: commits.0.to_owned(),
             head: commits.1.to_owned(),
-            records: of_step.iter().map(|one| one.gate.id.clone()).collect(),
-            started: of_step.last()?.gate.started.clone(),
-            effect: effect(&metric, link, ALPHA),
+            records: step_gates.iter().map(|one| one.gate.id.clone()).collect(),
+            started: step_gates.last()?.gate.started.clone(),
+            effect: effect_with_interval(&metric, link, ALPHA),
             between,
-            since_first: effect(&metric, Link::sum(&links), ALPHA),
+            since_first: effect_with_interval(&metric, Link::sum(&links), ALPHA),
         });
     }
-    let changes = changes(&links, ALPHA);
+    let changes = find_changes(&links, ALPHA);
     let changes: Vec<HistoryChange> = changes
         .iter()
-        .map(|change| record_change(change, &path, &metric))
+        .map(|change| to_change_record(change, &path, &metric))
         .collect();
     Some(GateHistory {
         benchmark: benchmark.to_owned(),
@@ -93,7 +97,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             1 => "1 change is sure.".to_owned(),
             many => format!("{many} changes are sure."),
         },
-        method: method(left_out, &steps, is_by_cpu),
+        method: describe_method(left_out, &steps, is_by_cpu),
         changes,
         metric,
         alpha: ALPHA,
@@ -102,9 +106,13 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     })
 }
 
-fn record_change(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> HistoryChange {
+fn to_change_record(
+    change: &Change,
+    path: &[(&str, &str)],
+    metric: &MetricRecord,
+) -> HistoryChange {
     let steps = change.last - change.first + 1;
-    let effect = effect(metric, change.whole, change.level);
+    let effect = effect_with_interval(metric, change.whole, change.level);
     let word = metric.word_of(change.whole.estimate.exp()).to_owned();
     let over = match steps {
         1 => String::new(),
@@ -121,7 +129,7 @@ fn record_change(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) 
     }
 }
 
-fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
+fn describe_method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
     let figure = match is_by_cpu {
         true => " Of CPU time, which is known better here than wall-clock time.",
         false => "",
@@ -150,21 +158,22 @@ fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
     )
 }
 
-/// CPU time replaces a figure whose standard error is more than this many times its own.
-const CLEARLY_SURER: f64 = 2.0;
+/// CPU time replaces the figure if that has more than this many times its standard error.
+const MIN_ERROR_RATIO: f64 = 2.0;
 
-/// Do all gates of a chain have CPU time, and is it known clearly better than their figure? The
-/// widths of intervals decide that, never their positions.
-fn is_surer_by_cpu<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
+/// Do all gates of a chain have CPU time, with a clearly smaller standard error than their figure?
+/// Ratios do not enter, so the choice does not favour a result.
+fn is_cpu_time_more_precise<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
     let errors: Option<Vec<(f64, f64)>> = chain
         .map(|one| Some((one.cpu?.error, one.link.error)))
         .collect();
     let errors = errors.unwrap_or_default();
-    let sum = |of: fn(&(f64, f64)) -> f64| errors.iter().map(|pair| of(pair).powi(2)).sum::<f64>();
-    CLEARLY_SURER.powi(2) * sum(|pair| pair.0) < sum(|pair| pair.1)
+    let sum_of_squares =
+        |error: fn(&(f64, f64)) -> f64| errors.iter().map(|pair| error(pair).powi(2)).sum::<f64>();
+    MIN_ERROR_RATIO.powi(2) * sum_of_squares(|pair| pair.0) < sum_of_squares(|pair| pair.1)
 }
 
-fn has(gate: &GateRecord, benchmark: &str) -> bool {
+fn has_benchmark(gate: &GateRecord, benchmark: &str) -> bool {
     gate.benchmarks.iter().any(|b| b.name == benchmark)
 }
 
@@ -190,24 +199,25 @@ fn read_measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     })
 }
 
-/// From the newest gate back, always through the newest gate that led to a commit.
-fn path<'a>(measured: &[Measured<'a>]) -> Vec<(&'a str, &'a str)> {
-    let mut led_to: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+/// The chain of commits that ends with the newest gate: going back, each commit was reached by the
+/// newest gate that has it as its head.
+fn find_path<'a>(measured: &[Measured<'a>]) -> Vec<(&'a str, &'a str)> {
+    let mut newest_by_head: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for one in measured {
-        led_to.insert(one.commits.1, one.commits);
+        newest_by_head.insert(one.commits.1, one.commits);
     }
     let mut seen = BTreeSet::new();
     let mut path = Vec::new();
     let mut next = measured.last().map(|one| one.commits);
     while let Some(commits) = next.filter(|commits| seen.insert(commits.1)) {
         path.push(commits);
-        next = led_to.get(commits.0).copied();
+        next = newest_by_head.get(commits.0).copied();
     }
     path.reverse();
     path
 }
 
-fn effect(metric: &MetricRecord, link: Link, level: f64) -> EffectRecord {
+fn effect_with_interval(metric: &MetricRecord, link: Link, level: f64) -> EffectRecord {
     let (low, high) = link.interval(level);
     metric.effect(link.estimate.exp(), Some(low.exp()), Some(high.exp()))
 }

@@ -1,4 +1,4 @@
-//! What has been measured of one benchmark.
+//! The measurements of one benchmark, and what they show so far.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ use pinwise_stats::chain::Link;
 use pinwise_stats::fixed_width::FixedWidth;
 use pinwise_stats::regression::{Regression, RegressionLook, Standing};
 
-/// Index of each build among the columns.
+/// Index of the base among builds.
 pub(super) const BASE: usize = 0;
+/// Index of the head among builds.
 pub(super) const HEAD: usize = 1;
 
-/// A figure of a benchmark and what is known of it.
+/// A figure of a benchmark with its test.
 #[derive(Debug, Clone)]
 struct JudgedFigure {
     regression: Regression,
     data: Responses,
-    /// What the last look showed.
+    /// The last look.
     look: Option<RegressionLook>,
 }
 
@@ -38,12 +39,12 @@ impl JudgedFigure {
         look.map_or(Standing::Undecided, |look| look.standing)
     }
 
-    /// Looks if a look is due, or `at_once`, when `more` pairs may follow.
-    fn look(&mut self, around: &Circumstances, more: usize, at_once: bool) {
+    /// Takes a look if one is due, or in any case if `at_once`; at most `more` pairs may follow.
+    fn update_look(&mut self, circumstances: &Circumstances, more: usize, at_once: bool) {
         let most = self.data.blocks().saturating_add(more);
         let look = match at_once {
-            true => self.regression.look(&self.data, around, most),
-            false => self.regression.look_if_due(&self.data, around, most),
+            true => self.regression.look(&self.data, circumstances, most),
+            false => self.regression.look_if_due(&self.data, circumstances, most),
         };
         if look.is_some() {
             self.look = look;
@@ -51,7 +52,7 @@ impl JudgedFigure {
     }
 }
 
-/// Ratios as a history chains them.
+/// Ratios as a history chains them, of the figure and of CPU time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Links {
     pub(super) figure: Option<GateLink>,
@@ -65,49 +66,50 @@ pub(super) struct Measured {
     pub(super) pairs: Vec<GatePair>,
     /// Why it cannot be judged, and in which build.
     pub(super) failed: Option<String>,
-    /// Builds with a run that was killed at its time-out.
-    pub(super) is_late: [bool; 2],
-    /// Wall-clock times of the runs of both builds that ended, the warm-up included.
+    /// By build: was a run killed at its time-out?
+    pub(super) has_timed_out: [bool; 2],
+    /// By build: wall-clock times of the runs that ended, warm-up included.
     pub(super) ended_s: [Vec<f64>; 2],
     /// The only build that has the program, if the other does not.
     pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
     pub(super) is_warm: bool,
-    /// Runs of both builds that a limit on CPU time stopped.
+    /// By build: how often a CPU quota throttled its runs.
     pub(super) stops: [Stops; 2],
     figure: JudgedFigure,
     /// CPU time, if it is judged and all runs have it.
     cpu: Option<JudgedFigure>,
-    /// The largest of all runs.
+    /// CPU time over wall-clock time, the largest of all runs.
     cpu_share: f64,
-    around: Circumstances,
+    circumstances: Circumstances,
     /// Seconds per pair, sorted.
     pair_times_s: Vec<f64>,
-    /// When its pairs are enough for a history.
+    /// Decides when the pairs are enough for a history.
     width: FixedWidth,
-    /// Do they have to be?
+    /// Is the gate a step of a history?
     is_chained: bool,
-    /// Known once they are, or at the end.
+    /// The ratios for the history, once the pairs are enough, or at the end.
     pub(super) links: Option<Links>,
 }
 
-/// A pair of runs that went well.
+/// A pair of runs that both succeeded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    /// Figures and costs, the base first.
+    /// By build.
     pub(super) figures: [f64; 2],
+    /// By build.
     pub(super) costs: [f64; 2],
     /// The builds in the order in which they ran.
     pub(super) order: [usize; 2],
     /// The build of this benchmark that ran right before them, if one did.
     pub(super) before: Option<usize>,
-    /// CPUs that others used meanwhile.
+    /// CPUs that other programs used meanwhile.
     pub(super) load: Option<f64>,
-    /// From the start of the gate.
+    /// Since the start of the gate.
     pub(super) at: Duration,
-    /// CPU time, seconds, the base first.
+    /// CPU time by build, seconds.
     pub(super) cpu_s: Option<[f64; 2]>,
-    /// The larger CPU time over wall time of the two.
+    /// CPU time over wall-clock time, the larger of the two.
     pub(super) cpu_share: f64,
 }
 
@@ -121,7 +123,7 @@ impl Measured {
         Self {
             pairs: Vec::new(),
             failed: None,
-            is_late: [false; 2],
+            has_timed_out: [false; 2],
             ended_s: Default::default(),
             only_in: None,
             is_warm: false,
@@ -129,7 +131,7 @@ impl Measured {
             cpu: cpu.map(JudgedFigure::new),
             cpu_share: 0.0,
             stops: Default::default(),
-            around: Circumstances::default(),
+            circumstances: Circumstances::default(),
             pair_times_s: Vec::new(),
             width,
             is_chained,
@@ -137,41 +139,39 @@ impl Measured {
         }
     }
 
-    /// What the last look at its figure showed.
+    /// The last look at the figure.
     pub(super) const fn look(&self) -> Option<&RegressionLook> {
         self.figure.look.as_ref()
     }
 
-    /// The same for its CPU time, if that is judged.
+    /// The last look at CPU time, if that is judged.
     pub(super) fn cpu_look(&self) -> Option<&RegressionLook> {
         let cpu = self.cpu.as_ref();
         cpu.filter(|_| self.cpu_share >= CPU_BOUND)?.look.as_ref()
     }
 
-    /// Is it slower by its CPU time, while its figure decides nothing and may have changed as much?
-    /// Taking less time may well need more CPU time.
+    /// Does CPU time show a slow-down, while the figure is undecided and may have changed as much?
+    /// (A figure that shows less time is no slow-down, even with more CPU time.)
     pub(super) fn is_slower_by_cpu(&self) -> bool {
-        self.holds_for_judged_times(Regression::is_slower_by_cpu)
+        self.holds_for_looks(Regression::is_slower_by_cpu)
     }
 
-    /// Is it not slower by its CPU time, while its figure is near enough but would take long to
-    /// decide? Nothing passes by that, since CPU time does not include waiting.
+    /// Does CPU time exclude a slow-down, while the figure is close to passing but would take long?
+    /// The benchmark does not pass by that, since CPU time does not include waiting.
     pub(super) fn is_passed_by_cpu(&self) -> bool {
         let pair_s = self.pair_s().unwrap_or(0.0);
-        self.holds_for_judged_times(|judge, figure, cpu| {
-            judge.is_passed_by_cpu(figure, cpu, pair_s)
-        })
+        self.holds_for_looks(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
     }
 
-    fn holds_for_judged_times(
+    fn holds_for_looks(
         &self,
         is_true: impl Fn(&Regression, &RegressionLook, &RegressionLook) -> bool,
     ) -> bool {
-        let both = self.look().zip(self.cpu_look());
-        both.is_some_and(|(figure, cpu)| is_true(&self.figure.regression, figure, cpu))
+        let looks = self.look().zip(self.cpu_look());
+        looks.is_some_and(|(figure, cpu)| is_true(&self.figure.regression, figure, cpu))
     }
 
-    /// What is known of it.
+    /// The verdict so far.
     pub(super) fn standing(&self) -> Standing {
         match self.is_slower_by_cpu() {
             true => Standing::Slower,
@@ -179,13 +179,13 @@ impl Measured {
         }
     }
 
-    /// CPUs that others used during pairs that count, if that is known.
+    /// CPUs that other programs used during each pair, where known.
     pub(super) fn loads(&self) -> impl Iterator<Item = f64> {
-        self.around.load.iter().flatten().copied()
+        self.circumstances.load.iter().flatten().copied()
     }
 
-    /// Is anything still undecided?
-    pub(super) fn is_open(&self) -> bool {
+    /// Does it need more pairs, for its verdict or for a history?
+    pub(super) fn is_active(&self) -> bool {
         self.failed.is_none() && (!self.is_decided() || self.needs_pairs())
     }
 
@@ -198,26 +198,25 @@ impl Measured {
         self.is_chained && self.links.is_none()
     }
 
-    /// Is it decided, and open for its history only?
+    /// Is it decided, and measured further for a history only?
     pub(super) fn is_only_measured(&self) -> bool {
-        self.is_open() && self.is_decided()
+        self.is_active() && self.is_decided()
     }
 
     pub(super) const fn least_pairs(&self) -> usize {
         self.figure.regression.least_pairs()
     }
 
-    /// Typical seconds per pair; `None` before the first.
+    /// Median seconds per pair; `None` before the first.
     pub(super) fn pair_s(&self) -> Option<f64> {
         self.pair_times_s.get(self.pair_times_s.len() / 2).copied()
     }
 
-    /// Seconds until it is decided, as far as the last look shows; before the
-    /// first, until there are as many pairs as a verdict needs. `None` before the
-    /// first pair.
+    /// Expected seconds until it is decided, from the last look; before the first look, until there
+    /// are enough pairs for a verdict. `None` before the first pair.
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
-        let seen = self.look();
-        let more = match seen.filter(|look| look.shows_an_interval()) {
+        let look = self.look().filter(|look| look.has_interval());
+        let more = match look {
             _ if self.is_decided() => self.width.pairs().saturating_sub(self.pairs.len()) as f64,
             Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
             None => self.least_pairs().saturating_sub(self.pairs.len()) as f64,
@@ -225,16 +224,16 @@ impl Measured {
         Some(more.max(1.0) * self.pair_s()?)
     }
 
-    /// A run took its turn, whether it counts or not.
+    /// Notes how long a pair took, whether it counts or not.
     pub(super) fn spend(&mut self, duration: Duration) {
         let time_s = duration.as_secs_f64();
-        let place = self.pair_times_s.partition_point(|t| *t < time_s);
-        self.pair_times_s.insert(place, time_s);
+        let index = self.pair_times_s.partition_point(|t| *t < time_s);
+        self.pair_times_s.insert(index, time_s);
     }
 
-    /// Adds a pair, and looks if a look is due, when `more` pairs may follow. Returns whether that
-    /// decided it.
-    pub(super) fn take(&mut self, pair: &Pair, more: usize) -> bool {
+    /// Adds a pair, and takes a look if one is due; at most `more` pairs may follow. Returns whether
+    /// the benchmark needs no more pairs.
+    pub(super) fn add_pair(&mut self, pair: &Pair, more: usize) -> bool {
         let [first, second] = pair.order;
         if !self.is_warm {
             self.is_warm = true;
@@ -243,15 +242,15 @@ impl Measured {
         if !self.figure.data.push(&pair.costs.map(f64::ln)) {
             return false;
         }
-        self.take_cpu(pair);
+        self.add_cpu_time(pair);
         let mut slots = vec![0; 2];
         let mut predecessors = vec![None; 2];
         slots[second] = 1;
         predecessors[first] = pair.before;
         predecessors[second] = Some(first);
-        self.around.slots.push(slots);
-        self.around.before.push(predecessors);
-        self.around.load.push(pair.load);
+        self.circumstances.slots.push(slots);
+        self.circumstances.before.push(predecessors);
+        self.circumstances.load.push(pair.load);
         self.pairs.push(GatePair {
             at_s: pair.at.as_secs_f64(),
             base: pair.figures[BASE],
@@ -260,17 +259,17 @@ impl Measured {
             base_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[BASE]),
             head_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[HEAD]),
         });
-        self.measure();
+        self.link_if_precise();
         match self.is_decided() {
-            false => self.look_at_all(more, false),
-            true if !self.needs_pairs() => self.look_again(),
+            false => self.update_looks(more, false),
+            true if !self.needs_pairs() => self.refine_looks(),
             true => {}
         }
-        !self.is_open()
+        !self.is_active()
     }
 
-    /// Takes the ratios for a history once these pairs are enough, whatever is decided.
-    fn measure(&mut self) {
+    /// Keeps the ratios for a history as soon as they are precise enough, whatever the verdict.
+    fn link_if_precise(&mut self) {
         if !self.needs_pairs() || self.pairs.len() < self.width.pairs() {
             return;
         }
@@ -280,33 +279,35 @@ impl Measured {
         }
     }
 
-    /// The ratios of all pairs.
+    /// The ratios of all pairs, for statistics and as records.
     fn link_pairs(&self) -> (Vec<Link>, Links) {
-        let link = |judged: &JudgedFigure| self.width.link(&judged.data, &self.around);
+        let link =
+            |judged: &JudgedFigure| self.width.estimate_link(&judged.data, &self.circumstances);
         let cpu = self.cpu.as_ref();
         let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
         let figure = link(&self.figure);
-        let stored = |link: Link| GateLink {
+        let to_record = |link: Link| GateLink {
             ratio: link.estimate.exp(),
             error: link.error,
             pairs: self.pairs.len(),
         };
         let links = Links {
-            figure: figure.map(stored),
-            cpu: cpu.map(stored),
+            figure: figure.map(to_record),
+            cpu: cpu.map(to_record),
         };
         (figure.into_iter().chain(cpu).collect(), links)
     }
 
-    /// Pairs after the verdict show its size better. They do not take it back: its error was spent.
-    fn look_again(&mut self) {
+    /// After the verdict, narrows the interval with further pairs. A look that would take the verdict
+    /// back is discarded, since the verdict is final.
+    fn refine_looks(&mut self) {
         let standing = self.standing();
         let looks = |state: &Self| {
             let cpu = state.cpu.as_ref();
             (state.figure.look.clone(), cpu.map(|cpu| cpu.look.clone()))
         };
         let (figure, cpu_look) = looks(self);
-        self.look_at_all(0, true);
+        self.update_looks(0, true);
         if self.standing() != standing {
             self.figure.look = figure;
             if let (Some(cpu), Some(look)) = (&mut self.cpu, cpu_look) {
@@ -315,8 +316,8 @@ impl Measured {
         }
     }
 
-    /// Adds the CPU time of a pair; if one run has none, CPU time is not judged.
-    fn take_cpu(&mut self, pair: &Pair) {
+    /// Adds the CPU time of a pair; if a run has none, CPU time is not judged any more.
+    fn add_cpu_time(&mut self, pair: &Pair) {
         self.cpu_share = self.cpu_share.max(pair.cpu_share);
         let logs = pair.cpu_s.map(|cpu_s| cpu_s.map(f64::ln));
         self.cpu = self.cpu.take().and_then(|mut cpu| {
@@ -325,14 +326,14 @@ impl Measured {
         });
     }
 
-    fn look_at_all(&mut self, more: usize, at_once: bool) {
+    fn update_looks(&mut self, more: usize, at_once: bool) {
         for judged in std::iter::once(&mut self.figure).chain(&mut self.cpu) {
-            judged.look(&self.around, more, at_once);
+            judged.update_look(&self.circumstances, more, at_once);
         }
     }
 
-    /// Looks for the last time, unless it is decided already; after an interruption `more` pairs
-    /// were still possible.
+    /// Takes the last look, unless the verdict is known. After an interruption, up to `more` pairs
+    /// would have followed.
     pub(super) fn close(&mut self, stopped: Stopped, more: usize) {
         if self.failed.is_some() {
             return;
@@ -342,9 +343,9 @@ impl Measured {
                 Stopped::Interrupted => more,
                 _ => 0,
             };
-            self.look_at_all(more, true);
+            self.update_looks(more, true);
         }
-        // If time or the user ended it, that did not depend on its ratio.
+        // The ratios are unbiased: the end of the budget, or the user, did not depend on them.
         if self.needs_pairs() {
             self.links = Some(self.link_pairs().1);
         }

@@ -70,7 +70,7 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
     }
 }
 
-/// A watcher that ignores everything.
+/// An observer that ignores everything.
 struct NoObserver;
 
 impl Observer for NoObserver {}
@@ -87,14 +87,14 @@ fn outcome<'a>(record: &'a GateRecord, name: &str) -> &'a GateOutcome {
 }
 
 #[test]
-fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
+fn a_slower_benchmark_fails_the_gate_after_all_are_decided() {
     let suite = ["same", "slow", "fast", "other"]
         .map(plan_benchmark)
         .to_vec();
     let record = gate(suite, 60, 1);
     assert_eq!(record.verdict.decision, GateDecision::Fail);
     assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower);
-    // It passes without being certainly faster.
+    // It may pass without being certainly faster.
     assert_ne!(*outcome(&record, "fast"), GateOutcome::Slower);
     assert!(record.benchmarks[2].ratio.unwrap() < 0.95, "{record:?}");
     for name in ["same", "other"] {
@@ -123,7 +123,7 @@ fn suites_without_a_change_pass_and_raise_few_alarms() {
 }
 
 #[test]
-fn a_gate_that_cannot_decide_says_so_and_keeps_its_budget() {
+fn a_gate_that_cannot_decide_is_undecided_within_its_budget() {
     let record = gate(["a", "b", "c"].map(plan_benchmark).to_vec(), 3, 1);
     assert_eq!(record.verdict.decision, GateDecision::Undecided);
     assert_eq!(record.stopped, Some(Stopped::Budget));
@@ -137,32 +137,32 @@ fn a_gate_that_cannot_decide_says_so_and_keeps_its_budget() {
     );
 }
 
-/// Notes what it is warned of.
+/// Collects warnings.
 #[derive(Default)]
-struct Warned(Vec<String>);
+struct Warnings(Vec<String>);
 
-impl Observer for Warned {
+impl Observer for Warnings {
     fn warn(&mut self, sentence: &str) {
         self.0.push(sentence.to_owned());
     }
 }
 
 #[test]
-fn a_short_budget_is_said_at_once_and_spent_on_some() {
+fn a_short_budget_is_warned_of_and_spent_on_some_benchmarks() {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
     let names = ["slow", "b", "c", "d", "e", "f", "g", "h"];
     // Time for 30 pairs of 0.1 s; a verdict needs at least six of each.
     let plan = plan(names.map(plan_benchmark).to_vec(), 3, 1);
-    let mut warned = Warned::default();
-    let record = run(&plan, &mut machine, &mut warned).unwrap();
-    assert!(warned.0[0].starts_with("The budget is too short for 8 benchmarks"));
-    assert_eq!(warned.0.len(), 1);
+    let mut warnings = Warnings::default();
+    let record = run(&plan, &mut machine, &mut warnings).unwrap();
+    assert!(warnings.0[0].starts_with("The budget is too short for 8 benchmarks"));
+    assert_eq!(warnings.0.len(), 1);
     let judged = record.benchmarks.iter().filter(|b| b.high_alone.is_some());
     assert!((1..8).contains(&judged.count()), "{record:?}");
 }
 
 #[test]
-fn what_cannot_be_judged_is_named_and_the_rest_decided() {
+fn benchmarks_that_cannot_be_judged_do_not_stop_the_others() {
     let mut suite = ["same", "broken", "gone", "new"]
         .map(plan_benchmark)
         .to_vec();
@@ -180,7 +180,7 @@ fn what_cannot_be_judged_is_named_and_the_rest_decided() {
 }
 
 #[test]
-fn runs_of_both_builds_alternate_at_random() {
+fn either_build_may_run_first_in_a_pair() {
     let record = gate(["same"].map(plan_benchmark).to_vec(), 30, 1);
     let pairs = &record.benchmarks[0].pairs;
     let first = pairs.iter().filter(|pair| pair.head_first).count();
@@ -209,7 +209,7 @@ fn a_benchmark_that_times_out_is_slower_by_a_bound() {
         )
         .unwrap()
     };
-    // Whichever build runs first.
+    // Several seeds, so that either build runs first in some.
     for seed in 0..4 {
         let record = gate("slow", 2.0, seed);
         assert_eq!(record.verdict.decision, GateDecision::Fail, "{record:?}");
@@ -230,14 +230,14 @@ fn a_benchmark_that_times_out_is_slower_by_a_bound() {
         );
         let old = gate("old", 2.0, seed);
         assert_eq!(old.benchmarks[0].outcome, GateOutcome::Faster);
-        // A time-out that the other build hardly meets proves nothing.
+        // A time-out close to the other build's time proves nothing.
         let near = gate("slow", 0.06, seed);
         assert_eq!(near.benchmarks[0].outcome, GateOutcome::Failed);
     }
 }
 
 #[test]
-fn the_most_pairs_that_were_allowed_are_not_exceeded() {
+fn a_gate_stops_at_the_maximum_number_of_pairs() {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
     let mut plan = plan(["a", "b"].map(plan_benchmark).to_vec(), 600, 1);
     plan.max_pairs = Some(7);
@@ -267,7 +267,7 @@ fn an_open_ended_gate_goes_on_until_all_is_decided() {
     assert!(alarms <= 4, "{alarms}");
 }
 
-/// A gate between two commits, in which the head's benchmark is one of these.
+/// A gate between two commits; `program` is the head's benchmark, `at` the time and the seed.
 fn gate_commits(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, at).unwrap();
     let plan = GatePlan {
@@ -283,8 +283,8 @@ fn gate_commits(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
 }
 
 #[test]
-fn a_gate_of_commits_is_measured_on_and_keeps_its_verdict() {
-    // Twice as slow, which no trend undoes.
+fn a_gate_of_commits_measures_further_and_keeps_its_verdict() {
+    // Twice as slow, so that the verdict comes after few pairs.
     let machine = MACHINE.replace("base_s = 0.0525", "base_s = 0.1");
     let slow = |is_chained: bool, budget_s: u64| {
         let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
@@ -298,16 +298,16 @@ fn a_gate_of_commits_is_measured_on_and_keeps_its_verdict() {
         assert_eq!(record.stopped, Some(Stopped::Precision));
         (slow.pairs.len(), slow.link)
     };
-    let (of_folders, no_link) = slow(false, 60);
-    let (of_commits, link) = slow(true, 60);
-    assert!(of_folders < 20 && no_link.is_none(), "{of_folders}");
-    assert!(of_commits >= 20, "{of_commits}");
+    let (verdict_pairs, no_link) = slow(false, 60);
+    let (history_pairs, link) = slow(true, 60);
+    assert!(verdict_pairs < 20 && no_link.is_none(), "{verdict_pairs}");
+    assert!(history_pairs >= 20, "{history_pairs}");
     let link = link.unwrap();
-    assert!(link.pairs <= of_commits && link.ratio > 1.03, "{link:?}");
-    // As far as the budget goes: the verdict does not wait for it.
-    let (within, link) = slow(true, 2);
-    assert!((of_folders..20).contains(&within), "{within}");
-    assert_eq!(link.unwrap().pairs, within);
+    assert!(link.pairs <= history_pairs && link.ratio > 1.03, "{link:?}");
+    // A budget that ends before the history has enough pairs.
+    let (pairs, link) = slow(true, 2);
+    assert!((verdict_pairs..20).contains(&pairs), "{pairs}");
+    assert_eq!(link.unwrap().pairs, pairs);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn gates_are_chained_from_commit_to_commit() {
         gate_commits("b", "c", "slow", 3),
         gate_commits("x", "y", "fast", 4),
     ];
-    let history = history(&gates, "parse").unwrap();
+    let history = chain_gates(&gates, "parse").unwrap();
     let commits: Vec<(&str, &str)> = history
         .steps
         .iter()
@@ -346,7 +346,7 @@ fn gates_of_one_second_are_chained_by_their_commits() {
         gate_commits("b", "c", "same", 1),
         gate_commits("a", "b", "same", 1),
     ];
-    let steps = history(&newest_first, "parse").unwrap().steps;
+    let steps = chain_gates(&newest_first, "parse").unwrap().steps;
     assert_eq!(steps.len(), 2);
 }
 
@@ -361,7 +361,7 @@ fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
         few,
         gate_commits("c", "d", "same", 3),
     ];
-    let history = history(&gates, "parse").unwrap();
+    let history = chain_gates(&gates, "parse").unwrap();
     assert_eq!((history.steps.len(), history.left_out), (3, 0));
     let middle = &history.steps[1].effect;
     assert!(
@@ -371,7 +371,7 @@ fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
 }
 
 #[test]
-fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
+fn a_history_uses_cpu_time_if_all_gates_have_it_more_precisely() {
     // Slower by 9 %, which other programs hide in wall-clock time.
     let disturbed = |base: &str, head: &str, at: u64| {
         let mut gate = gate_commits(base, head, "same", at);
@@ -396,8 +396,8 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
         gate
     };
     let mut gates = [disturbed("a", "b", 1), disturbed("b", "c", 2)];
-    let found = history(&gates, "parse").unwrap();
-    // The surest range is that of both steps.
+    let found = chain_gates(&gates, "parse").unwrap();
+    // One change over both steps is more certain than one of a step.
     assert_eq!(
         (found.metric.name.as_str(), found.changes.len()),
         ("cpu", 1)
@@ -405,7 +405,7 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
     assert!(found.method.contains("Of CPU time"), "{}", found.method);
     assert!((found.steps[0].effect.value - 9.0).abs() < 0.1, "{found:?}");
     gates[0].benchmarks[0].cpu = None;
-    let found = history(&gates, "parse").unwrap();
+    let found = chain_gates(&gates, "parse").unwrap();
     assert_eq!(
         (found.metric.name.as_str(), found.changes.len()),
         ("wall", 0)
@@ -413,22 +413,22 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
 }
 
 #[test]
-fn a_history_ends_where_commits_come_round_again() {
+fn a_history_ends_at_a_cycle_of_commits() {
     let gates = [
         gate_commits("a", "b", "same", 1),
         gate_commits("b", "a", "same", 2),
     ];
-    let steps = history(&gates, "parse").unwrap().steps;
+    let steps = chain_gates(&gates, "parse").unwrap().steps;
     assert_eq!(steps.len(), 2);
-    // Folders are no commits.
+    // Gates of folders have no commits.
     assert_eq!(
-        history(&[gate(vec![plan_benchmark("same")], 10, 1)], "same"),
+        chain_gates(&[gate(vec![plan_benchmark("same")], 10, 1)], "same"),
         None
     );
-    assert_eq!(history(&gates, "other"), None);
+    assert_eq!(chain_gates(&gates, "other"), None);
 }
 
-/// Recorded beside programs that kept the CPUs busy.
+/// Noise recorded beside programs that kept the CPUs busy.
 const LOADED: &str = concat!(
     "topology = \"core:2 pu:1\"\n\
      [workload.default]\nbase_s = 0.2\n\
@@ -449,13 +449,13 @@ fn gate_under_load(program: &str, with_cpu: bool, seed: u64) -> GateRecord {
 
 #[test]
 fn cpu_time_shows_what_other_programs_hide() {
-    let found = |with_cpu: bool| {
+    let count_failed = |with_cpu: bool| {
         let gates = (0..20).map(|seed| gate_under_load("slow", with_cpu, seed));
         gates
             .filter(|gate| gate.verdict.decision == GateDecision::Fail)
             .count()
     };
-    let (with, without) = (found(true), found(false));
+    let (with, without) = (count_failed(true), count_failed(false));
     assert!(with >= 18 && without <= 10, "{with} and {without} of 20");
     let record = gate_under_load("slow", true, 1);
     let slow = &record.benchmarks[0];
@@ -469,9 +469,8 @@ fn cpu_time_shows_what_other_programs_hide() {
     assert!(sentence.ends_with(" % of CPU time."), "{sentence}");
 }
 
-/// Ends once CPU time is known not to be higher, when wall-clock time would take long.
 #[test]
-fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
+fn a_gate_ends_undecided_if_cpu_time_passes_and_wall_time_would_take_long() {
     let ends = |seed: u64, is_open_ended: bool| {
         let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
         let mut benchmark = plan_benchmark("same");
@@ -511,7 +510,7 @@ fn the_cpu_time_of_equal_builds_raises_few_alarms() {
 }
 
 #[test]
-fn the_cpu_time_of_what_mostly_waits_is_not_judged() {
+fn cpu_time_of_a_program_that_mostly_waits_is_not_judged() {
     let machine = MACHINE.replace("base_s = 0.0525", "base_s = 0.0525\ncpu_share = 0.1");
     let machine = machine.replace("[workload.default]", "[workload.default]\ncpu_share = 0.1");
     let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
@@ -538,28 +537,28 @@ fn a_head_that_is_not_slower_may_need_more_cpu_time() {
 #[test]
 fn medians_that_contradict_the_pairs_are_named() {
     let mut record = gate(["same", "slow"].map(plan_benchmark).to_vec(), 60, 1);
-    assert_eq!(assemble::medians_contradict(&record), None);
-    // Slower in its pairs, most of whose base runs met other load.
+    assert_eq!(assemble::compare_medians(&record), None);
+    // Slower in its pairs, but with a lower median.
     record.benchmarks[1].base = record.benchmarks[1].head.map(|head| 1.01 * head);
-    let found = assemble::medians_contradict(&record).unwrap();
+    let found = assemble::compare_medians(&record).unwrap();
     assert!(
         found.sentence.starts_with("slow: believe the change"),
         "{found:?}"
     );
     // Nearly equal in its pairs, and far apart by the medians in the same direction.
     record.benchmarks[0].head = record.benchmarks[0].base.map(|base| 0.91 * base);
-    let found = assemble::medians_contradict(&record).unwrap();
+    let found = assemble::compare_medians(&record).unwrap();
     assert!(found.sentence.starts_with("same, slow: "), "{found:?}");
 }
 
 #[test]
-fn an_undecided_gate_names_what_cpu_time_decides() {
+fn an_undecided_gate_names_benchmarks_that_cpu_time_decides() {
     let mut record = gate(vec![plan_benchmark("same")], 60, 1);
-    assert_eq!(words::cpu_time_decides(&record), "");
+    assert_eq!(words::describe_cpu_time(&record), "");
     record.benchmarks[0].outcome = GateOutcome::Undecided;
-    assert_eq!(words::cpu_time_decides(&record), "");
+    assert_eq!(words::describe_cpu_time(&record), "");
     (record.benchmarks[0].low, record.benchmarks[0].high) = (Some(0.97), Some(1.05));
-    let mut say = |low: f64, high: f64| {
+    let mut describe = |low: f64, high: f64| {
         let effect = serde_json::json!({
             "unit": "%", "value": 0.1, "low": null, "high": null, "text": "", "interval": "",
         });
@@ -567,17 +566,20 @@ fn an_undecided_gate_names_what_cpu_time_decides() {
             "ratio": 1.0, "low": low, "high": high, "effect": effect, "decides": false,
         });
         record.benchmarks[0].cpu = Some(serde_json::from_value(cpu).unwrap());
-        words::cpu_time_decides(&record)
+        words::describe_cpu_time(&record)
     };
     let end = ": metric = \"cpu\" in the suite judges that alone. ";
     assert_eq!(
-        say(0.999, 1.001),
+        describe(0.999, 1.001),
         format!("same would pass by CPU time{end}")
     );
-    assert_eq!(say(1.02, 1.03), format!("same would fail by CPU time{end}"));
     assert_eq!(
-        say(0.995, 1.02),
+        describe(1.02, 1.03),
+        format!("same would fail by CPU time{end}")
+    );
+    assert_eq!(
+        describe(0.995, 1.02),
         format!("same varies less in CPU time, which decides sooner{end}")
     );
-    assert_eq!(say(0.96, 1.2), "");
+    assert_eq!(describe(0.96, 1.2), "");
 }

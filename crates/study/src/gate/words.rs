@@ -1,4 +1,4 @@
-//! What a gate says, in sentences.
+//! The sentences of a gate.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use pinwise_record::{
 use pinwise_stats::regression::Standing;
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
-/// Benchmarks that a sentence names.
-const NAMED: usize = 3;
+/// A sentence names at most this many benchmarks.
+const MAX_NAMED: usize = 3;
 
-/// The sentence on a benchmark that both builds have; notes what withholds its verdict.
-pub(super) fn sentence(
+/// The sentence on a benchmark that both builds have. Sets `entry.problem` if a caveat withholds its
+/// verdict.
+pub(super) fn describe_benchmark(
     entry: &mut GateBenchmark,
     state: &Measured,
     planned: &PlannedBenchmark,
@@ -34,9 +35,12 @@ pub(super) fn sentence(
             "{name} needs {} more CPU time; its {} is undecided: {} ({pairs}).",
             effect_range(entry.cpu.as_ref().map(|cpu| &cpu.effect)),
             entry.metric.label,
-            change(entry.effect.as_ref())
+            describe_change(entry.effect.as_ref())
         ),
-        GateOutcome::Slower => format!("{name} is {worse} by {} ({pairs}).", slower_by(entry)),
+        GateOutcome::Slower => format!(
+            "{name} is {worse} by {} ({pairs}).",
+            describe_slowdown(entry)
+        ),
         GateOutcome::Faster => format!(
             "{name} is {} by {} ({pairs}).",
             entry.metric.better_word,
@@ -45,7 +49,7 @@ pub(super) fn sentence(
         GateOutcome::Passed => format!(
             "{name} is not {worse} by {} or more{}: {} ({}; {pairs}).",
             percent(entry.min_effect),
-            likely_text(entry, plan.alpha),
+            describe_likely(entry, plan.alpha),
             entry.change,
             entry.interval
         ),
@@ -92,26 +96,27 @@ fn describe_undecided(
             percent(entry.min_effect),
             cpu.effect.text,
             entry.metric.label,
-            change(entry.effect.as_ref())
+            describe_change(entry.effect.as_ref())
         );
     }
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
-        format!(", CPU time {}", change(Some(&cpu.effect)))
+        format!(", CPU time {}", describe_change(Some(&cpu.effect)))
     });
     format!(
         "{name} is undecided: {}{cpu}{caveat} ({pairs}).",
-        change(entry.effect.as_ref())
+        describe_change(entry.effect.as_ref())
     )
 }
 
-/// ` and likely faster`, if it is among the changes of the suite at this rate of false discoveries.
-fn likely_text(entry: &GateBenchmark, rate: f64) -> String {
+/// ` but likely faster`, if the benchmark is among the changes of the suite at this false-discovery
+/// rate.
+fn describe_likely(entry: &GateBenchmark, rate: f64) -> String {
     let word = entry.find_likely_change(rate);
     word.map_or_else(String::new, |word| format!(" but likely {word}"))
 }
 
 /// `−0.3 % (−0.9 to +0.4 %)`.
-fn change(effect: Option<&EffectRecord>) -> String {
+fn describe_change(effect: Option<&EffectRecord>) -> String {
     match effect {
         None => "no estimate yet".to_owned(),
         Some(effect) if effect.interval.is_empty() => format!("{}, no interval yet", effect.text),
@@ -119,8 +124,8 @@ fn change(effect: Option<&EffectRecord>) -> String {
     }
 }
 
-/// `2.1–4.0 %`, of the deciding figure; names CPU time if it is that.
-fn slower_by(entry: &GateBenchmark) -> String {
+/// `2.1–4.0 %`, of the deciding figure; with `of CPU time` if CPU time decides.
+fn describe_slowdown(entry: &GateBenchmark) -> String {
     if let Some(late) = &entry.timed_out {
         return format!("{} (timed out)", late.change);
     }
@@ -140,7 +145,7 @@ fn effect_range(effect: Option<&EffectRecord>) -> String {
     percent_range(low.min(high), low.max(high))
 }
 
-/// A benchmark that only one build has.
+/// The sentence on a benchmark that only one build has.
 pub(super) fn describe_single_build(entry: &GateBenchmark, names: &[String; 2]) -> String {
     let [base, head] = names;
     match entry.outcome {
@@ -150,14 +155,14 @@ pub(super) fn describe_single_build(entry: &GateBenchmark, names: &[String; 2]) 
 }
 
 /// The result as a sentence.
-pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
-    let all = record.benchmarks.len();
-    let of_all = |number: usize| match (number, all) {
+pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> String {
+    let total = record.benchmarks.len();
+    let of_total = |number: usize| match (number, total) {
         (1, 1) => "The benchmark".to_owned(),
-        _ => format!("{number} of {}", count(all, "benchmark")),
+        _ => format!("{number} of {}", count(total, "benchmark")),
     };
-    let is = |number: usize| if number == 1 { "is" } else { "are" };
-    let open = record.benchmarks_with(&GateOutcome::Undecided).count();
+    let is_or_are = |number: usize| if number == 1 { "is" } else { "are" };
+    let undecided = record.benchmarks_with(&GateOutcome::Undecided).count();
     let broken = |entry: &&GateBenchmark| {
         matches!(entry.outcome, GateOutcome::Failed | GateOutcome::Missing)
     };
@@ -166,19 +171,23 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
         GateDecision::Fail => {
             let slower: Vec<&GateBenchmark> =
                 record.benchmarks_with(&GateOutcome::Slower).collect();
-            let named = slower.iter().take(NAMED);
-            let named = named.map(|entry| format!("{} by {}", entry.name, slower_by(entry)));
+            let named = slower.iter().take(MAX_NAMED);
+            let named =
+                named.map(|entry| format!("{} by {}", entry.name, describe_slowdown(entry)));
             let mut named: Vec<String> = named.collect();
-            if slower.len() > NAMED {
-                named.push(format!("{} more", slower.len() - NAMED));
+            if slower.len() > MAX_NAMED {
+                named.push(format!("{} more", slower.len() - MAX_NAMED));
             }
-            let rest = [(broken.len(), "could not be judged"), (open, "undecided")];
+            let rest = [
+                (broken.len(), "could not be judged"),
+                (undecided, "undecided"),
+            ];
             let rest = rest.iter().filter(|(number, _)| *number > 0);
             let rest = rest.map(|(number, what)| format!(" {number} {what}."));
             format!(
                 "{} {} {}: {}.{}",
-                of_all(slower.len()),
-                is(slower.len()),
+                of_total(slower.len()),
+                is_or_are(slower.len()),
                 slower[0].metric.worse_word,
                 named.join(", "),
                 rest.collect::<String>()
@@ -188,7 +197,7 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             let first = broken.first().map_or("", |entry| entry.sentence.as_str());
             format!(
                 "{} could not be judged, and none is known to be slower. {first}",
-                of_all(broken.len())
+                of_total(broken.len())
             )
         }
         GateDecision::Pass => {
@@ -196,15 +205,15 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             let judged = judged.filter(|entry| entry.outcome != GateOutcome::New);
             format!(
                 "No benchmark is slower{}: {} passed.",
-                limit(record),
+                describe_limit(record),
                 judged.count()
             )
         }
         _ => {
-            if open > 0 && is_withheld(record) {
+            if undecided > 0 && is_withheld(record) {
                 return format!(
                     "Undecided: the verdict on {} is withheld; none is known to be slower.",
-                    of_all(open).to_lowercase()
+                    of_total(undecided).to_lowercase()
                 );
             }
             let interrupted = match record.stopped {
@@ -213,21 +222,21 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             };
             format!(
                 "Undecided{interrupted}: {} may be slower{}; none is known to be.",
-                of_all(open).to_lowercase(),
-                limit(record)
+                of_total(undecided).to_lowercase(),
+                describe_limit(record)
             )
         }
     }
 }
 
-/// Is every verdict that is open withheld, so that more time decides none?
+/// Are all undecided verdicts withheld, so that more time decides none?
 fn is_withheld(record: &GateRecord) -> bool {
-    let mut open = record.benchmarks_with(&GateOutcome::Undecided);
-    open.all(|entry| entry.problem.is_some())
+    let mut undecided = record.benchmarks_with(&GateOutcome::Undecided);
+    undecided.all(|entry| entry.problem.is_some())
 }
 
 /// ` by 1 % or more`, if all benchmarks have the same limit.
-fn limit(record: &GateRecord) -> String {
+fn describe_limit(record: &GateRecord) -> String {
     let first = record.benchmarks.first().map_or(0.0, |b| b.min_effect);
     let is_same = |entry: &GateBenchmark| (entry.min_effect - first).abs() < 1e-12;
     match record.benchmarks.iter().all(is_same) {
@@ -236,61 +245,63 @@ fn limit(record: &GateRecord) -> String {
     }
 }
 
-/// CPU time that is known this many times as exactly as wall-clock time takes a quarter of the pairs.
-const SHARPER: f64 = 2.0;
+/// CPU time is advised if the interval of wall-clock time is at least this many times as wide: then
+/// it takes a quarter of the pairs.
+const MIN_WIDTH_RATIO: f64 = 2.0;
 
-/// What CPU time decides, or would decide sooner, when wall-clock time leaves benchmarks undecided.
-pub(super) fn cpu_time_decides(record: &GateRecord) -> String {
-    let named = |is_so: &dyn Fn(&GateBenchmark, f64, f64) -> bool| {
-        let open = record
+/// Which benchmarks CPU time alone decides, or would decide sooner, if wall-clock time leaves them
+/// undecided.
+pub(super) fn describe_cpu_time(record: &GateRecord) -> String {
+    let list_names = |is_selected: &dyn Fn(&GateBenchmark, f64, f64) -> bool| {
+        let undecided = record
             .benchmarks_with(&GateOutcome::Undecided)
             .filter(|entry| {
                 let cpu = entry.cpu.as_ref();
                 let ends = cpu.and_then(|cpu| cpu.low.zip(cpu.high));
-                ends.is_some_and(|(low, high)| is_so(entry, low, high))
+                ends.is_some_and(|(low, high)| is_selected(entry, low, high))
             });
-        let names: Vec<&str> = open.map(|entry| entry.name.as_str()).collect();
-        let more = names.len().saturating_sub(NAMED);
+        let names: Vec<&str> = undecided.map(|entry| entry.name.as_str()).collect();
+        let more = names.len().saturating_sub(MAX_NAMED);
         let shown = names[..names.len() - more].join(", ");
         match more {
             0 => shown,
             more => format!("{shown} and {more} more"),
         }
     };
-    let passes = named(&|entry, _, _| entry.is_open_but_for_cpu());
-    let fails = named(&|entry, low, _| low > 1.0 + entry.min_effect);
-    let sooner = named(&|entry, low, high| {
+    let passes = list_names(&|entry, _, _| entry.is_open_but_for_cpu());
+    let fails = list_names(&|entry, low, _| low > 1.0 + entry.min_effect);
+    let sooner = list_names(&|entry, low, high| {
         let limit = 1.0 + entry.min_effect;
-        let is_open = low <= limit && high >= limit;
+        let is_undecided = low <= limit && high >= limit;
         let wall = entry
             .low
             .zip(entry.high)
             .map(|(low, high)| (high / low).ln());
-        is_open && wall.is_some_and(|wall| wall >= SHARPER * (high / low).ln())
+        is_undecided && wall.is_some_and(|wall| wall >= MIN_WIDTH_RATIO * (high / low).ln())
     });
-    let said = [
+    let clauses = [
         (passes, "would pass by CPU time"),
         (fails, "would fail by CPU time"),
         (sooner, "varies less in CPU time, which decides sooner"),
     ];
-    let said = said.iter().filter(|(names, _)| !names.is_empty());
-    let said: Vec<String> = said
-        .map(|(names, what)| format!("{names} {what}"))
+    let clauses = clauses.iter().filter(|(names, _)| !names.is_empty());
+    let clauses: Vec<String> = clauses
+        .map(|(names, verb)| format!("{names} {verb}"))
         .collect();
-    match said.as_slice() {
+    match clauses.as_slice() {
         [] => String::new(),
-        said => format!(
+        clauses => format!(
             "{}: metric = \"cpu\" in the suite judges that alone. ",
-            said.join("; ")
+            clauses.join("; ")
         ),
     }
 }
 
-/// More than anybody waits for.
-const LONG: Duration = Duration::from_secs(3600);
+/// Longer efforts are not advised.
+const MAX_EFFORT: Duration = Duration::from_secs(3600);
 
 /// What to do.
-pub(super) fn advice(
+pub(super) fn write_advice(
     record: &GateRecord,
     plan: &GatePlan,
     states: &[Option<Measured>],
@@ -304,7 +315,7 @@ pub(super) fn advice(
         GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
-            let by_cpu = cpu_time_decides(record);
+            let by_cpu = describe_cpu_time(record);
             if is_withheld(record) {
                 return format!("{by_cpu}More time does not resolve why the verdict is withheld.");
             }
@@ -315,14 +326,14 @@ pub(super) fn advice(
                     .to_owned();
             }
             let states = states.iter().zip(&plan.benchmarks);
-            let open = states.filter_map(|(state, benchmark)| {
-                let is_undecided = |s: &&Measured| s.is_open() && !s.is_only_measured();
+            let needs_s = states.filter_map(|(state, benchmark)| {
+                let is_undecided = |s: &&Measured| s.is_active() && !s.is_only_measured();
                 let state = state.as_ref().filter(is_undecided)?;
                 state.needed_s(benchmark.min_effect.ln_1p())
             });
-            let needed_s = ROOM * open.sum::<f64>();
+            let needed_s = ROOM * needs_s.sum::<f64>();
             let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(Duration::MAX);
-            match needed_s > 0.0 && needed <= LONG {
+            match needed_s > 0.0 && needed <= MAX_EFFORT {
                 true => format!(
                     "{by_cpu}About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).",
                     duration(needed)

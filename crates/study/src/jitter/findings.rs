@@ -1,8 +1,7 @@
-//! Findings from the settings and from what was measured.
+//! Findings on what took CPUs, given the system's isolation settings.
 //!
-//! Interrupts are taken from the system's counters, which have the short ones, too;
-//! threads and the hypervisor from the gaps. Advice is a command that can be
-//! pasted, or the words that belong on the kernel's command line.
+//! Interrupts are counted by the system, which counts short ones, too; threads and the hypervisor
+//! are seen in the gaps. Advice is a command to paste, or words for the kernel's command line.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +10,24 @@ use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{Finding, GapCause, JitterCpuRecord, JitterRecord, Severity};
 use pinwise_topology::{CpuSet, Topology};
 
-/// A CPU without a tick still has one each second.
+/// A CPU in `nohz_full` still has about one tick per second.
 const MAX_TICKS_PER_S: f64 = 2.0;
 /// A smaller share of the time is not worth a finding.
 const MIN_SHARE: f64 = 1e-4;
-/// More than this of the time is not jitter but another program's work.
+/// A larger share of the time lost to threads is not jitter but another program's work.
 const BUSY_SHARE: f64 = 0.05;
-/// An interrupt that takes this share of the gaps of a CPU is worth moving.
+/// An interrupt that causes this share of a CPU's gaps is worth moving.
 const MIN_GAP_SHARE: f64 = 0.05;
 
 /// What the checks look at.
 struct Examined<'a> {
     record: &'a JitterRecord,
     plan: &'a JitterPlan,
-    /// CPUs for everything that is kept off the others.
+    /// CPUs that are not isolated: interrupts and threads can be moved there.
     housekeeping: CpuSet,
 }
 
-/// All findings, weightiest first.
+/// All findings, worst first.
 pub(super) fn list_findings(
     record: &JitterRecord,
     plan: &JitterPlan,
@@ -42,13 +41,13 @@ pub(super) fn list_findings(
     };
     let mut findings = examined.find_interrupts_on_isolated();
     findings.extend(examined.find_threads_on_isolated());
-    findings.extend(examined.ticking());
-    findings.extend(examined.callbacks());
-    findings.extend(examined.beneath());
+    findings.extend(examined.find_ticks());
+    findings.extend(examined.find_rcu_callbacks());
+    findings.extend(examined.find_gaps_below_kernel());
     findings.extend(examined.find_quota());
-    findings.extend(examined.busy());
-    findings.extend(examined.not_isolated(topology));
-    findings.extend(examined.movable());
+    findings.extend(examined.find_other_load());
+    findings.extend(examined.suggest_isolation(topology));
+    findings.extend(examined.find_movable_interrupts());
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
     findings
 }
@@ -60,25 +59,26 @@ struct Irq {
     name: String,
 }
 
-/// What an interrupt disturbs.
+/// The CPUs that an interrupt disturbs.
 #[derive(Debug, Default)]
-struct Disturbed {
+struct DisturbedCpus {
     cpus: CpuSet,
-    /// Gaps that it made on them, and all gaps there.
+    /// Gaps on these CPUs that the interrupt caused.
     gaps: u64,
+    /// All gaps on these CPUs.
     all_gaps: u64,
 }
 
 impl Examined<'_> {
-    fn cpus_of<'a>(&'a self, set: &'a CpuSet) -> impl Iterator<Item = &'a JitterCpuRecord> {
+    fn watched_cpus<'a>(&'a self, set: &'a CpuSet) -> impl Iterator<Item = &'a JitterCpuRecord> {
         let cpus = self.record.cpus.iter();
         cpus.filter(|cpu| set.contains(cpu.cpu))
     }
 
-    /// Interrupts of devices on isolated CPUs.
+    /// Device interrupts on isolated CPUs.
     fn find_interrupts_on_isolated(&self) -> Vec<Finding> {
         let mut irqs: BTreeMap<Irq, (CpuSet, u64)> = BTreeMap::new();
-        for cpu in self.cpus_of(&self.plan.isolation.isolated) {
+        for cpu in self.watched_cpus(&self.plan.isolation.isolated) {
             for counted in &cpu.interrupts {
                 let Ok(number) = counted.label.parse() else {
                     continue;
@@ -128,7 +128,7 @@ impl Examined<'_> {
     fn find_threads_on_isolated(&self) -> Option<Finding> {
         let mut threads: BTreeMap<&str, f64> = BTreeMap::new();
         let mut cpus = CpuSet::new();
-        for cpu in self.cpus_of(&self.plan.isolation.isolated) {
+        for cpu in self.watched_cpus(&self.plan.isolation.isolated) {
             for cause in &cpu.causes {
                 if cause.kind == GapCause::Thread {
                     *threads.entry(&cause.name).or_default() += cause.lost_ms;
@@ -175,11 +175,11 @@ impl Examined<'_> {
         )
     }
 
-    /// Ticks of CPUs that should have none.
-    fn ticking(&self) -> Option<Finding> {
+    /// Ticks on CPUs in `nohz_full`.
+    fn find_ticks(&self) -> Option<Finding> {
         let mut cpus = CpuSet::new();
         let (mut ticks, mut most_per_s) = (0, 0.0_f64);
-        for cpu in self.cpus_of(&self.plan.isolation.nohz_full) {
+        for cpu in self.watched_cpus(&self.plan.isolation.nohz_full) {
             let Some(counted) = count_ticks(cpu) else {
                 continue;
             };
@@ -216,18 +216,17 @@ impl Examined<'_> {
         )
     }
 
-    /// RCU callbacks on CPUs that should be free of work of the kernel's own.
-    fn callbacks(&self) -> Option<Finding> {
+    /// RCU callbacks on isolated CPUs.
+    fn find_rcu_callbacks(&self) -> Option<Finding> {
         let isolation = &self.plan.isolation;
         let free = isolation.isolated.union(&isolation.nohz_full);
         let uncovered = free.difference(&isolation.rcu_nocbs);
         let mut cpus = CpuSet::new();
         let mut count = 0;
-        for cpu in self.cpus_of(&uncovered) {
-            let found = cpu.softirqs.iter().find(|softirq| softirq.label == "RCU");
-            if let Some(found) = found {
+        for cpu in self.watched_cpus(&uncovered) {
+            if let Some(rcu) = cpu.softirqs.iter().find(|softirq| softirq.label == "RCU") {
                 cpus.insert(cpu.cpu);
-                count += found.count;
+                count += rcu.count;
             }
         }
         if count == 0 {
@@ -251,8 +250,8 @@ impl Examined<'_> {
         )
     }
 
-    /// Time that no setting of this machine can give back.
-    fn beneath(&self) -> Option<Finding> {
+    /// Time that the hypervisor or the firmware took, which no setting of this system can change.
+    fn find_gaps_below_kernel(&self) -> Option<Finding> {
         let causes = &self.record.causes;
         let cause = causes
             .iter()
@@ -278,7 +277,7 @@ impl Examined<'_> {
             Severity::Warning,
             format!(
                 "Most likely {who} took {} away for {} of the time, at most {} at once: the kernel reports no other cause.",
-                cpus(&cause.cpus),
+                name_cpus(&cause.cpus),
                 percent(share),
                 seconds(cause.longest_us * 1e-6)
             ),
@@ -297,7 +296,7 @@ impl Examined<'_> {
         watched.max(1e-9)
     }
 
-    /// A quota on CPU time.
+    /// Gaps because of a CPU quota.
     fn find_quota(&self) -> Option<Finding> {
         let causes = &self.record.causes;
         let cause = causes.iter().find(|cause| cause.kind == GapCause::Quota)?;
@@ -317,9 +316,9 @@ impl Examined<'_> {
         )
     }
 
-    /// Other programs that ran meanwhile: by the gaps, or, if their causes are not known, by how
-    /// long the scheduler let the watching threads wait.
-    fn busy(&self) -> Option<Finding> {
+    /// Load of other programs: from the gaps, or, if their causes are unknown, from how long the
+    /// watching threads were queued.
+    fn find_other_load(&self) -> Option<Finding> {
         let threads = || {
             let causes = self.record.causes.iter();
             causes.filter(|cause| cause.kind == GapCause::Thread)
@@ -348,8 +347,8 @@ impl Examined<'_> {
         })
     }
 
-    /// What isolation would keep away, if there is none.
-    fn not_isolated(&self, topology: &Topology) -> Option<Finding> {
+    /// What isolation would prevent, if no CPU is isolated.
+    fn suggest_isolation(&self, topology: &Topology) -> Option<Finding> {
         let isolation = &self.plan.isolation;
         let is_set = !isolation.isolated.is_empty() || !isolation.nohz_full.is_empty();
         let first = topology.online.first()?;
@@ -391,11 +390,11 @@ impl Examined<'_> {
         )
     }
 
-    /// Interrupts of devices that make gaps on CPUs that are not isolated, and could be elsewhere:
-    /// away from all CPUs that they disturb, or else on one.
-    fn movable(&self) -> Vec<Finding> {
+    /// Device interrupts that cause many gaps on CPUs that are not isolated. Advice is to move them
+    /// off all CPUs that they disturb, or else to one.
+    fn find_movable_interrupts(&self) -> Vec<Finding> {
         let isolated = &self.plan.isolation.isolated;
-        let mut irqs: BTreeMap<Irq, Disturbed> = BTreeMap::new();
+        let mut irqs: BTreeMap<Irq, DisturbedCpus> = BTreeMap::new();
         for cpu in &self.record.cpus {
             let causes = cpu.causes.iter();
             let most = causes
@@ -414,12 +413,12 @@ impl Examined<'_> {
             disturbed.gaps += most.gaps;
             disturbed.all_gaps += cpu.gaps;
         }
-        let all = irqs.into_iter();
-        all.filter_map(|(irq, disturbed)| self.to_move(&irq, &disturbed))
+        irqs.into_iter()
+            .filter_map(|(irq, disturbed)| self.advise_move(&irq, &disturbed))
             .collect()
     }
 
-    fn to_move(&self, irq: &Irq, disturbed: &Disturbed) -> Option<Finding> {
+    fn advise_move(&self, irq: &Irq, disturbed: &DisturbedCpus) -> Option<Finding> {
         let Irq { number, name } = irq;
         let others = self.housekeeping.difference(&disturbed.cpus);
         let first = self.housekeeping.first()?;
@@ -436,7 +435,7 @@ impl Examined<'_> {
             "{name} (IRQ {number}) made {} of the {} gaps of {}.",
             grouped(disturbed.gaps),
             grouped(disturbed.all_gaps),
-            cpus(&disturbed.cpus.to_string())
+            name_cpus(&disturbed.cpus.to_string())
         );
         let finding = Finding::new("device_interrupt", Severity::Note, sentence, advice);
         Some(
@@ -452,12 +451,12 @@ impl Examined<'_> {
 /// Interrupts of a CPU's own timer; `None` if the system does not count them.
 fn count_ticks(cpu: &JitterCpuRecord) -> Option<u64> {
     let is_timer = |label: &str, name: &str| label == "LOC" || name.contains("arch_timer");
-    let found = cpu.interrupts.iter();
-    let found = found.filter(|counted| is_timer(&counted.label, &counted.name));
-    found.map(|counted| counted.count).reduce(|a, b| a + b)
+    let interrupts = cpu.interrupts.iter();
+    let ticks = interrupts.filter(|counted| is_timer(&counted.label, &counted.name));
+    ticks.map(|counted| counted.count).reduce(|a, b| a + b)
 }
 
-/// A mask as the kernel's files take it: groups of eight digits, no prefix.
+/// A CPU mask in the kernel's syntax: groups of eight hexadecimal digits, no prefix.
 fn kernel_mask(cpus: &CpuSet) -> String {
     let mask = cpus.to_mask();
     let digits = mask.trim_start_matches("0x").as_bytes();
@@ -466,7 +465,7 @@ fn kernel_mask(cpus: &CpuSet) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-fn cpus(list: &str) -> String {
+fn name_cpus(list: &str) -> String {
     match list.parse::<usize>() {
         Ok(cpu) => format!("CPU {cpu}"),
         Err(_) => format!("CPUs {list}"),

@@ -1,4 +1,4 @@
-//! From gaps to figures of a record; the memory for them is bounded.
+//! Collects gaps, in bounded memory, and turns them into the figures of a record.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,20 @@ use pinwise_record::{
 use pinwise_sched::jitter::{Amount, Cause, ExplainedGap, Tally};
 use pinwise_topology::{CpuSet, Topology};
 
-/// The longest gaps that a record keeps.
+/// Number of longest gaps that a record keeps.
 const MAX_GAPS: usize = 50;
-/// Threads that a record names of a CPU, and of all.
+/// Number of threads that a record names per CPU, and over all CPUs.
 const MAX_THREADS: usize = 100;
 
-/// Gaps on their way to a record.
+/// The gaps so far.
 #[derive(Debug)]
 pub(super) struct Recorder {
+    /// By CPU.
     tallies: BTreeMap<usize, Tally>,
-    /// With their CPUs, longest first.
+    /// The longest gaps with their CPUs, longest first.
     longest: Vec<(usize, ExplainedGap)>,
     is_virtual: bool,
-    /// Devices by the numbers of their interrupts.
+    /// Addresses of devices by the numbers of their interrupts.
     devices: BTreeMap<u32, String>,
 }
 
@@ -33,10 +34,10 @@ impl GapListener for Recorder {
         for gap in gaps {
             tally.add(gap);
             let length_ns = gap.gap.length_ns();
-            let longer = |(_, other): &(usize, ExplainedGap)| other.gap.length_ns() >= length_ns;
-            let place = self.longest.partition_point(longer);
-            if place < MAX_GAPS {
-                self.longest.insert(place, (cpu, gap.clone()));
+            let is_longer = |(_, other): &(usize, ExplainedGap)| other.gap.length_ns() >= length_ns;
+            let index = self.longest.partition_point(is_longer);
+            if index < MAX_GAPS {
+                self.longest.insert(index, (cpu, gap.clone()));
                 self.longest.truncate(MAX_GAPS);
             }
         }
@@ -61,7 +62,7 @@ impl Recorder {
         self.tallies.values().map(Tally::gaps).sum()
     }
 
-    /// Share of the gaps whose cause is known.
+    /// Share of the gaps whose cause is known; `None` without gaps.
     pub(super) fn named_share(&self) -> Option<f64> {
         let unknown = self.tallies.values().filter_map(|tally| {
             let amount = tally.causes().get(&Cause::Unknown);
@@ -71,42 +72,44 @@ impl Recorder {
         (all > 0).then(|| 1.0 - unknown as f64 / all as f64)
     }
 
-    /// What took time from all CPUs.
+    /// The causes of gaps over all CPUs, the one that took most time first.
     pub(super) fn causes(&self) -> Vec<JitterCauseRecord> {
-        let mut all: BTreeMap<&Cause, (CpuSet, Amount)> = BTreeMap::new();
+        let mut by_cause: BTreeMap<&Cause, (CpuSet, Amount)> = BTreeMap::new();
         for (&cpu, tally) in &self.tallies {
             for (cause, amount) in tally.causes() {
-                let (cpus, sum) = all.entry(cause).or_default();
+                let (cpus, sum) = by_cause.entry(cause).or_default();
                 cpus.insert(cpu);
                 *sum = sum.and(amount);
             }
         }
         self.rank_causes(
-            all.iter()
+            by_cause
+                .iter()
                 .map(|(cause, (cpus, sum))| (*cause, cpus.clone(), *sum)),
         )
     }
 
+    /// Sorts causes by the time they took; threads beyond [`MAX_THREADS`] are merged into one.
     fn rank_causes<'a>(
         &self,
         causes: impl Iterator<Item = (&'a Cause, CpuSet, Amount)>,
     ) -> Vec<JitterCauseRecord> {
         let mut causes: Vec<_> = causes.collect();
         causes.sort_by_key(|(_, _, amount)| std::cmp::Reverse(amount.time_ns));
-        let (mut count, mut cpus, mut sum) = (0, CpuSet::new(), Amount::default());
+        let (mut merged, mut cpus, mut sum) = (0, CpuSet::new(), Amount::default());
         let mut threads = 0;
-        causes.retain(|(cause, own, amount)| {
+        causes.retain(|(cause, thread_cpus, amount)| {
             threads += usize::from(matches!(cause, Cause::Thread(_)));
             let is_kept = threads <= MAX_THREADS || !matches!(cause, Cause::Thread(_));
             if !is_kept {
-                count += 1;
-                cpus = cpus.union(own);
+                merged += 1;
+                cpus = cpus.union(thread_cpus);
                 sum = sum.and(amount);
             }
             is_kept
         });
-        let others = Cause::Thread(format!("({count} others)").into());
-        if count > 0 {
+        let others = Cause::Thread(format!("({merged} others)").into());
+        if merged > 0 {
             causes.push((&others, cpus, sum));
         }
         let record = |(cause, cpus, amount): (&Cause, CpuSet, Amount)| {
@@ -137,18 +140,19 @@ impl Recorder {
         let none = Tally::default();
         let cpus = found.cpus.iter().map(|cpu| {
             let tally = self.tallies.get(&cpu.cpu).unwrap_or(&none);
-            self.cpu(cpu, tally)
+            self.to_cpu_record(cpu, tally)
         });
         cpus.collect()
     }
 
-    fn cpu(&self, watched: &WatchedCpu, tally: &Tally) -> JitterCpuRecord {
+    fn to_cpu_record(&self, watched: &WatchedCpu, tally: &Tally) -> JitterCpuRecord {
         let watched_s = watched.time.as_secs_f64();
         let lost_s = tally.time_ns() as f64 * 1e-9;
         let running_s = (watched_s - lost_s).max(0.0);
         let quantile = |share| tally.quantile_ns(share).map(microseconds);
-        let own = |(cause, amount)| (cause, CpuSet::single(watched.cpu), amount);
+        let cpu = CpuSet::single(watched.cpu);
         let causes = tally.causes().iter();
+        let causes = causes.map(|(cause, amount)| (cause, cpu.clone(), *amount));
         JitterCpuRecord {
             cpu: watched.cpu,
             watched_s,
@@ -164,25 +168,29 @@ impl Recorder {
                 0.0
             },
             unwritten: watched.lost_gaps,
-            causes: self.rank_causes(causes.map(|(cause, amount)| own((cause, *amount)))),
+            causes: self.rank_causes(causes),
             queued_ms: watched.queued.map(|time| time.as_secs_f64() * 1e3),
             steal_ms: watched.steal.map(|time| time.as_secs_f64() * 1e3),
-            interrupts: record_counts(&watched.interrupts),
-            softirqs: record_counts(&watched.softirqs),
+            interrupts: to_count_records(&watched.interrupts),
+            softirqs: to_count_records(&watched.softirqs),
         }
     }
 
-    pub(super) fn longest(&self, start_ns: u64) -> Vec<GapRecord> {
+    pub(super) fn longest_gaps(&self, start_ns: u64) -> Vec<GapRecord> {
         let gaps = self.longest.iter().map(|(cpu, found)| GapRecord {
             cpu: *cpu,
             at_s: found.gap.from_ns.saturating_sub(start_ns) as f64 * 1e-9,
             length_us: microseconds(found.gap.length_ns()),
-            parts: found.parts.iter().map(|part| self.part(part)).collect(),
+            parts: found
+                .parts
+                .iter()
+                .map(|part| self.to_part_record(part))
+                .collect(),
         });
         gaps.collect()
     }
 
-    fn part(&self, (cause, ns): &(Cause, u64)) -> GapPartRecord {
+    fn to_part_record(&self, (cause, ns): &(Cause, u64)) -> GapPartRecord {
         let NamedCause { kind, name, irq } = self.name_cause(cause);
         GapPartRecord {
             kind,
@@ -206,8 +214,9 @@ impl Recorder {
     }
 }
 
-fn record_counts(all: &[SystemCounter]) -> Vec<CountedRecord> {
-    let mut all: Vec<CountedRecord> = all
+/// The system's counters, largest first.
+fn to_count_records(counters: &[SystemCounter]) -> Vec<CountedRecord> {
+    let mut records: Vec<CountedRecord> = counters
         .iter()
         .map(|counted| CountedRecord {
             label: counted.label.clone(),
@@ -215,8 +224,8 @@ fn record_counts(all: &[SystemCounter]) -> Vec<CountedRecord> {
             count: counted.count,
         })
         .collect();
-    all.sort_by_key(|counted| std::cmp::Reverse(counted.count));
-    all
+    records.sort_by_key(|counted| std::cmp::Reverse(counted.count));
+    records
 }
 
 fn microseconds(ns: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! What the rounds that confirm say, program by program, and in a sentence.
+//! The result of the confirmation: figures of each program, and the verdict.
 
 use super::JointSearch;
 use super::engine::Found;
@@ -14,11 +14,11 @@ use pinwise_stats::describe::{median, median_interval};
 use pinwise_topology::Topology;
 use pinwise_workload::joint::JointProgram;
 
-/// Level of the intervals of medians that limits are judged by.
+/// Confidence of the intervals of medians by which limits are judged.
 const CONFIDENCE: f64 = 0.95;
 
-/// Completes the record of the rounds that confirm.
-pub(super) fn conclude(
+/// Completes the record of the confirmation.
+pub(super) fn complete_record(
     record: &mut Comparison,
     search: &JointSearch,
     found: &Found,
@@ -30,9 +30,9 @@ pub(super) fn conclude(
     "the joint cost".clone_into(&mut record.metric.label);
     let joint = joint_record(record, search, found, rounds, topology);
     if record.stopped != Some(Stopped::Failed) && record.blocks > 0 {
-        give_verdict(record, &joint);
+        write_verdict(record, &joint);
     } else if record.stopped == Some(Stopped::Interrupted) {
-        // It had no time for any.
+        // The interruption explains why there are no blocks.
         record
             .findings
             .retain(|finding| finding.check != "too_few_blocks");
@@ -57,8 +57,8 @@ fn joint_record(
     let place = &found.places[found.best];
     let programs = search.programs.iter().zip(search.weights()).enumerate();
     let figures = |arm: usize, program: usize| -> Vec<f64> {
-        let own = rounds.confirmed(&record.arms[arm].command);
-        own.map(|figures| figures[program]).collect()
+        let confirmed = rounds.confirmed(&record.arms[arm].command);
+        confirmed.map(|figures| figures[program]).collect()
     };
     let programs = programs.map(|(number, (program, weight))| {
         let [default, placed] = [figures(0, number), figures(1, number)];
@@ -73,7 +73,7 @@ fn joint_record(
             load: program.load.as_ref().map(|load| load.argv().to_vec()),
             weight,
             limit: program.limit,
-            placement: places::placement(&place[number], topology, &space).to_string(),
+            placement: places::describe_cpus(&place[number], topology, &space).to_string(),
             cpus: place[number].to_string(),
             change: ratio.map_or(String::new(), |r| metric.effect(r, None, None).text),
             metric,
@@ -109,8 +109,8 @@ fn judge_limit(program: &JointProgram, figures: &[f64]) -> Option<LimitState> {
     })
 }
 
-/// All limits together: the worst of them.
-fn worst(states: impl Iterator<Item = Option<LimitState>>) -> LimitState {
+/// The worst of the limits' states; held if there is no limit.
+fn worst_limit_state(states: impl Iterator<Item = Option<LimitState>>) -> LimitState {
     let rank = |state: &LimitState| match state {
         LimitState::Broken => 0,
         LimitState::Held => 2,
@@ -122,12 +122,15 @@ fn worst(states: impl Iterator<Item = Option<LimitState>>) -> LimitState {
         .unwrap_or(LimitState::Held)
 }
 
-/// The answer, and the sentence that gives it.
-fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
-    let states =
-        |of: fn(&JointProgramRecord) -> Option<LimitState>| worst(joint.programs.iter().map(of));
-    let default = states(|program| program.default_limit.clone());
-    let placed = states(|program| program.placed_limit.clone());
+/// The kind of the verdict and its sentence.
+fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
+    let programs = joint.programs.iter();
+    let default = worst_limit_state(
+        programs
+            .clone()
+            .map(|program| program.default_limit.clone()),
+    );
+    let placed = worst_limit_state(programs.map(|program| program.placed_limit.clone()));
     let contrast = record.contrasts.first();
     let verdict = contrast.map(|contrast| contrast.verdict.clone());
     let effect = contrast.map_or(String::new(), |contrast| {
@@ -139,7 +142,7 @@ fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
     let is_better = contrast.is_some_and(|contrast| contrast.ratio < 1.0);
     let pairs = count(record.blocks, "fresh pair");
     let plan = &record.arms[1].name;
-    let limits = sentence_on_limits(joint);
+    let limits = describe_limits(joint);
     let (kind, sentence) = match (default, placed, verdict) {
         (LimitState::Broken | LimitState::Open, LimitState::Held, _) => (
             VerdictKind::Best,
@@ -185,8 +188,8 @@ fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
     (kind, format!("{sentence} {limits}").trim_end().to_owned())
 }
 
-pub(super) fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
-    let (kind, sentence) = answer(record, joint);
+pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord) {
+    let (kind, sentence) = describe_answer(record, joint);
     let is_best = kind == VerdictKind::Best;
     let id = &record.header.id;
     let apply = |tool: &str, what: &str| CommandRecord {
@@ -225,9 +228,9 @@ pub(super) fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
     }
 }
 
-/// Each limit, and what is typical without and with the plan.
-fn sentence_on_limits(joint: &JointRecord) -> String {
-    let each = joint.programs.iter().filter_map(|program| {
+/// Each limit with the median figures with and without the plan.
+fn describe_limits(joint: &JointRecord) -> String {
+    let sentences = joint.programs.iter().filter_map(|program| {
         let (limit, unit) = (program.limit?, &program.metric.unit);
         let sign = match program.metric.better {
             Direction::Higher => '≥',
@@ -249,5 +252,5 @@ fn sentence_on_limits(joint: &JointRecord) -> String {
             state(program.default_value, program.default_limit.as_ref()),
         ))
     });
-    each.collect::<Vec<_>>().join(" ")
+    sentences.collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Chooses which joint placements run, until hardly any may still beat the leader.
+//! Chooses which plans run, until hardly any may still beat the leader.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,50 +13,51 @@ use super::places::{Place, Tree, neighbours};
 use super::rounds::Rounds;
 use crate::error::StudyError;
 use pinwise_machine::Host;
-use pinwise_stats::surrogate::informative;
+use pinwise_stats::surrogate::choose_informative;
 use pinwise_topology::Topology;
 
-/// The number of the plan that places nothing.
+/// Index of the plan that places nothing.
 const DEFAULT: usize = 0;
-/// Rounds of the first block: this many, and two for every program.
-const FIRST: usize = 4;
-/// Plans of a later block.
-const BLOCK: usize = 3;
-/// With so many programs …
-const MANY: usize = 4;
-/// … this many of them differ from the leader by a single move: what the model expects of plans unlike
-/// any that ran it is often wrong about, and among a thousand of those some always promise much.
-const NEAR: usize = 2;
-/// What other plans promise counts this much for them.
-const FAR: f64 = 0.02;
+/// Rounds of the first block, plus two for every program.
+const FIRST_BLOCK: usize = 4;
+/// Plans in a later block.
+const BLOCK_PLANS: usize = 3;
+/// With at least this many programs …
+const MANY_PROGRAMS: usize = 4;
+/// … the first plans of a block differ from the leader by a single move. The model is often wrong
+/// about plans unlike any that ran, and among a thousand of those, some always promise much.
+const NEIGHBOURS_FIRST: usize = 2;
+/// Weight of the promise of other plans in these places.
+const DISTANT_WEIGHT: f64 = 0.02;
 /// Rounds of the leader before it may win.
 const MIN_ROUNDS: usize = 3;
 /// A search ends if no plan promises more than this share of the smallest effect of interest.
-const NO_PROMISE: f64 = 0.1;
-/// Plans whose neighbours are considered between two blocks.
+const MIN_PROMISE_SHARE: f64 = 0.1;
+/// Number of plans whose neighbours are added between two blocks.
 const HOPS: usize = 3;
-/// Plans whose rounds cost this much more than the best one's, as ln, may yet lead.
-const CLOSE: f64 = 0.04;
-/// Plans that are considered in all: learning from a round takes time in proportion.
+/// Plans may lead if their measured `ln(cost)` exceeds the lowest by at most this.
+const MAX_COST_GAP: f64 = 0.04;
+/// Maximum number of plans: learning from a round takes time in proportion.
 const MAX_PLANS: usize = 1500;
 /// Share of a time budget that the search may take.
 const BUDGET_SHARE: f64 = 0.65;
 
-/// What a search found.
+/// The result of a search.
 pub(super) struct Found {
     /// All plans, the one that places nothing first.
     pub(super) places: Vec<Place>,
-    /// The best of the others.
+    /// Index of the best of the others.
     pub(super) best: usize,
-    /// Figures of each plan's rounds.
+    /// By plan and round: the figures of all programs.
     pub(super) tried: Vec<Vec<Vec<f64>>>,
-    /// Rounds made.
+    /// Number of rounds.
     pub(super) rounds: usize,
     /// Did the user stop the search?
     pub(super) is_interrupted: bool,
 }
 
-/// Searches these plans. `report`: called before each round with the rounds so far and its plan.
+/// Searches for the best plan, starting from `places`. `report` is called before each round with the
+/// number of rounds so far and the plan.
 pub(super) fn search(
     rounds: &mut Rounds<'_>,
     places: Vec<Place>,
@@ -64,14 +65,14 @@ pub(super) fn search(
     report: &mut dyn FnMut(usize, &Place),
 ) -> Result<Found, StudyError> {
     let models = Models::new(rounds.search, &places, Units::new(topology));
-    let begun = rounds.now();
+    let search_start = rounds.now();
     let mut engine = Engine {
         order: ChaCha8Rng::seed_from_u64(rounds.search.seed),
         failed: vec![false; places.len()],
         tried: vec![Vec::new(); places.len()],
-        made: 0,
+        rounds_run: 0,
         block: 0,
-        begun,
+        search_start,
         places,
         models,
         rounds,
@@ -83,23 +84,23 @@ pub(super) fn search(
     };
     let canonical = engine.places.iter().map(|p| engine.tree.canonical(p));
     engine.known = canonical.zip(0..).collect();
-    let is_interrupted = match engine.carry_out() {
+    let is_interrupted = match engine.run_blocks() {
         Ok(()) => false,
-        Err(error) if !error.is_interrupt() || !engine.has_other() => return Err(error),
+        Err(error) if !error.is_interrupt() || !engine.has_run_a_placement() => return Err(error),
         Err(_) => true,
     };
-    // Was doing nothing best, the next is compared with it.
-    let first = engine.learn();
+    // If the default is best, the best of the others is compared with it.
+    let leader = engine.learn();
     engine.failed[DEFAULT] = true;
-    let best = first
+    let best = leader
         .filter(|&arm| arm != DEFAULT)
         .or_else(|| engine.learn());
     Ok(Found {
         best: best.unwrap_or(1),
         places: engine.places,
         tried: engine.tried,
-        // One of those begun was interrupted.
-        rounds: engine.made - usize::from(is_interrupted),
+        // An interrupted round has no figures.
+        rounds: engine.rounds_run - usize::from(is_interrupted),
         is_interrupted,
     })
 }
@@ -110,37 +111,37 @@ struct Engine<'a, 'b> {
     rounds: &'a mut Rounds<'b>,
     report: &'a mut dyn FnMut(usize, &Place),
     order: ChaCha8Rng,
-    /// Plans under which a program failed.
+    /// By plan: did a program fail?
     failed: Vec<bool>,
     tried: Vec<Vec<Vec<f64>>>,
-    made: usize,
+    rounds_run: usize,
     block: usize,
-    begun: Duration,
+    search_start: Duration,
     topology: &'a Topology,
     tree: Tree,
-    /// The numbers of all plans by their canonical forms.
+    /// Indices of all plans by their canonical forms.
     known: BTreeMap<String, usize>,
     /// Plans whose neighbours were added.
     refined: BTreeSet<usize>,
 }
 
 impl Engine<'_, '_> {
-    fn carry_out(&mut self) -> Result<(), StudyError> {
+    fn run_blocks(&mut self) -> Result<(), StudyError> {
         (self.report)(0, &self.places[DEFAULT]);
-        // Caches are cold in it: it shows only whether all programs can be measured together.
+        // A trial with cold caches, whose figures do not count: can all programs be measured together?
         self.rounds.try_out(&self.places[DEFAULT])?;
-        self.made = 1;
-        let count = FIRST + 2 * self.rounds.search.programs.len();
-        let all = self.models.joint_arms();
-        let first = informative(&all, &[DEFAULT], count, &|_| true);
+        self.rounds_run = 1;
+        let count = FIRST_BLOCK + 2 * self.rounds.search.programs.len();
+        let plans = self.models.joint_arms();
+        let first = choose_informative(&plans, &[DEFAULT], count, &|_| true);
         self.run_block(&first)?;
         loop {
             let Some(leader) = self.learn() else {
                 return Ok(());
             };
-            self.look_around(leader);
+            self.add_neighbours_of_best(leader);
             let block = self.next_block(leader);
-            if block.is_empty() || self.left() == 0 {
+            if block.is_empty() || self.rounds_left() == 0 {
                 return Ok(());
             }
             self.run_block(&block)?;
@@ -148,21 +149,21 @@ impl Engine<'_, '_> {
     }
 
     /// Has a plan run that places something?
-    fn has_other(&self) -> bool {
+    fn has_run_a_placement(&self) -> bool {
         let mut others = self.tried.iter().skip(DEFAULT + 1);
         others.any(|figures| !figures.is_empty())
     }
 
-    /// Considers the neighbours of a leader, and of what is expected to be better still: the first
-    /// plans are coarse.
-    fn look_around(&mut self, leader: usize) {
+    /// Adds the neighbours of the leader and of plans that are expected to be even better, since the
+    /// first plans are coarse.
+    fn add_neighbours_of_best(&mut self, leader: usize) {
         let mut from = leader;
         for _ in 0..HOPS {
-            if self.refine(from) {
+            if self.add_neighbours(from) {
                 self.models.learn(leader);
             }
-            let open = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-            let costs = open.map(|arm| (self.models.cost(arm), arm));
+            let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
+            let costs = valid.map(|arm| (self.models.cost(arm), arm));
             let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) else {
                 return;
             };
@@ -170,8 +171,8 @@ impl Engine<'_, '_> {
         }
     }
 
-    /// Adds the neighbours of a plan. Were there any?
-    fn refine(&mut self, from: usize) -> bool {
+    /// Adds the neighbours of a plan; returns whether there were new ones.
+    fn add_neighbours(&mut self, from: usize) -> bool {
         if from == DEFAULT || !self.refined.insert(from) {
             return false;
         }
@@ -191,69 +192,71 @@ impl Engine<'_, '_> {
         self.places.len() > before
     }
 
-    /// Rounds that may still be made before those that confirm.
-    fn left(&self) -> usize {
+    /// Rounds that may still run before the confirmation.
+    fn rounds_left(&self) -> usize {
         let search = self.rounds.search;
         if let Some(budget) = search.budget {
-            let spent = self.rounds.now().saturating_sub(self.begun) + self.rounds.saved();
-            let block = spent.mul_f64(BLOCK as f64 / self.made.max(1) as f64);
+            let spent =
+                self.rounds.now().saturating_sub(self.search_start) + self.rounds.replayed_time();
+            let block = spent.mul_f64(BLOCK_PLANS as f64 / self.rounds_run.max(1) as f64);
             if spent + block > budget.mul_f64(BUDGET_SHARE) {
                 return 0;
             }
         }
-        (search.max_rounds - 2 * search.pairs).saturating_sub(self.made)
+        (search.max_rounds - 2 * search.pairs).saturating_sub(self.rounds_run)
     }
 
-    /// Learns from the rounds so far; the leader.
+    /// Learns from the rounds so far and returns the leader, the plan with the lowest expected cost
+    /// among those whose measured cost is close to the lowest.
     fn learn(&mut self) -> Option<usize> {
-        let first = self.leader(|_| true, Models::measured)?;
+        let first = self.find_cheapest(|_| true, Models::measured)?;
         self.models.learn(first);
         let least = self.models.measured(first)?;
-        // The model is used to tell those apart that rounds hardly do.
-        self.leader(
-            |cost| cost <= least + CLOSE,
+        self.find_cheapest(
+            |cost| cost <= least + MAX_COST_GAP,
             |models, arm| models.measured(arm).map(|_| models.cost(arm)),
         )
     }
 
-    /// The plan of least cost among those whose rounds cost what they may.
-    fn leader(
+    /// The plan with the lowest `cost` among those whose measured cost `is_candidate` accepts.
+    fn find_cheapest(
         &self,
-        may: impl Fn(f64) -> bool,
+        is_candidate: impl Fn(f64) -> bool,
         cost: impl Fn(&Models, usize) -> Option<f64>,
     ) -> Option<usize> {
-        let open = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-        let open = open.filter(|&arm| self.models.measured(arm).is_some_and(&may));
-        let costs = open.filter_map(|arm| Some((cost(&self.models, arm)?, arm)));
+        let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
+        let measured = valid.filter(|&arm| self.models.measured(arm).is_some_and(&is_candidate));
+        let costs = measured.filter_map(|arm| Some((cost(&self.models, arm)?, arm)));
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
     }
 
-    /// The plans that promise most and are unlike each other; of a leader that nothing may beat, more
-    /// rounds of its own; none if the question is answered.
+    /// The plans to run next: those that promise most and differ from each other. If none promises
+    /// enough, the leader until it has [`MIN_ROUNDS`]; then none, and the search ends.
     fn next_block(&self, leader: usize) -> Vec<usize> {
-        let open = (0..self.places.len()).filter(|&arm| !self.failed[arm] && arm != leader);
-        let mut promising: Vec<(usize, f64)> = open
+        let others = (0..self.places.len()).filter(|&arm| !self.failed[arm] && arm != leader);
+        let mut promising: Vec<(usize, f64)> = others
             .map(|arm| (arm, self.models.promise(arm, leader)))
             .collect();
         let most = promising.iter().map(|(_, promise)| *promise);
         let most = most.fold(0.0, f64::max);
-        if most < NO_PROMISE * self.rounds.search.min_effect {
-            let known = self.tried[leader].len();
-            return vec![leader; MIN_ROUNDS.saturating_sub(known)];
+        if most < MIN_PROMISE_SHARE * self.rounds.search.min_effect {
+            let rounds = self.tried[leader].len();
+            return vec![leader; MIN_ROUNDS.saturating_sub(rounds)];
         }
-        let near = self.around(leader);
+        let neighbours = self.known_neighbours(leader);
         let mut block: Vec<usize> = Vec::new();
-        while block.len() < BLOCK && !promising.is_empty() {
-            let is_near = block.len() < NEAR && self.rounds.search.programs.len() >= MANY;
+        while block.len() < BLOCK_PLANS && !promising.is_empty() {
+            let prefers_neighbours = block.len() < NEIGHBOURS_FIRST
+                && self.rounds.search.programs.len() >= MANY_PROGRAMS;
             let worth = |(arm, promise): &(usize, f64)| {
                 let others = block.iter();
                 let distances = others.map(|&other| self.models.distance(*arm, other));
-                let most = if is_near && !near.contains(arm) {
-                    FAR
+                let weight = if prefers_neighbours && !neighbours.contains(arm) {
+                    DISTANT_WEIGHT
                 } else {
                     1.0
                 };
-                promise * distances.fold(most, f64::min)
+                promise * distances.fold(weight, f64::min)
             };
             let best = (0..promising.len())
                 .max_by(|&a, &b| worth(&promising[a]).total_cmp(&worth(&promising[b])));
@@ -263,30 +266,30 @@ impl Engine<'_, '_> {
         block
     }
 
-    /// The plans that differ from this one by a single move.
-    fn around(&self, plan: usize) -> BTreeSet<usize> {
-        let around = neighbours(&self.places[plan], self.topology);
-        let texts = around.iter().map(|place| self.tree.canonical(place));
+    /// The known plans that differ from this one by a single move.
+    fn known_neighbours(&self, plan: usize) -> BTreeSet<usize> {
+        let places = neighbours(&self.places[plan], self.topology);
+        let texts = places.iter().map(|place| self.tree.canonical(place));
         texts
             .filter_map(|text| self.known.get(&text).copied())
             .collect()
     }
 
-    /// Runs each plan once, in random order, as far as rounds are left.
+    /// Runs each plan once, in random order, until no rounds are left.
     fn run_block(&mut self, plans: &[usize]) -> Result<(), StudyError> {
         let mut order = plans.to_vec();
-        order.truncate(self.left());
+        order.truncate(self.rounds_left());
         order.shuffle(&mut self.order);
         for arm in order {
-            (self.report)(self.made, &self.places[arm]);
-            self.made += 1;
-            match self.rounds.round(&self.places[arm]) {
+            (self.report)(self.rounds_run, &self.places[arm]);
+            self.rounds_run += 1;
+            match self.rounds.run_or_replay(&self.places[arm]) {
                 Ok(figures) => {
-                    let costs = self.rounds.costs(&figures);
-                    self.models.take(arm, self.block, &costs);
+                    let costs = self.rounds.log_costs(&figures);
+                    self.models.add_round(arm, self.block, &costs);
                     self.tried[arm].push(figures);
                 }
-                // What fails only in some places never wins.
+                // A plan under which a program fails cannot win.
                 Err(StudyError::Program { .. }) if arm != DEFAULT => self.failed[arm] = true,
                 Err(error) => return Err(error),
             }

@@ -1,9 +1,9 @@
-//! What a joint plan means for each of its programs, as a few figures that a model learns from:
-//! the resources that programs take from each other, as contention models of placement name them
-//! (Pandia: Goodman, Varisteas and Harris, `EuroSys` 2017; Bubble-Up: Mars et al., MICRO 2011).
+//! A model of what a joint plan costs, learnt from rounds.
 //!
-//! A round gives a figure of every program, so each has a model of its own, and the cost of a plan
-//! is put together from them.
+//! Its features are the resources that programs take from each other, as in contention models of
+//! placement (Pandia: Goodman, Varisteas and Harris, `EuroSys` 2017; Bubble-Up: Mars et al., MICRO
+//! 2011). A round gives a figure of every program, so each program has a model of its own; the cost
+//! of a plan is computed from them.
 
 use super::JointSearch;
 use super::places::Place;
@@ -14,24 +14,26 @@ use pinwise_stats::surrogate::{
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::joint::JointProgram;
 
-/// A figure beyond its limit costs this much, as ln, and this many times what it exceeds it by: a plan
-/// that breaks a limit is only taken if none holds.
-const BROKEN: f64 = 2.0;
-const BEYOND: f64 = 8.0;
-/// ln(cost) this far above the leader's is drawn together: a service without enough CPUs is slower by
-/// powers of ten, which says little about plans that matter.
+/// Added to the ln(cost) of a plan for each broken limit, so that such a plan is taken only if no plan
+/// keeps all limits.
+const BROKEN_LIMIT_COST: f64 = 2.0;
+/// Added to ln(cost) for each unit of `ln` by which a figure exceeds its limit.
+const EXCESS_COST: f64 = 8.0;
+/// From this far above the leader's, ln(cost) is compressed: a service without enough CPUs is slower
+/// by powers of ten, which says little about plans that matter.
 const KNEE: f64 = 0.3;
-const BEND: f64 = 0.4;
-/// Features of a program that do not depend on who its neighbours are.
-const OWN: usize = 13;
-/// Standard deviation of what any neighbour costs, and of what one costs beyond that, relative to the
-/// scale of effects.
-const COMMON_SD: f64 = 0.5;
-const OWN_SD: f64 = 0.4;
+/// Scale of the compression.
+const COMPRESSION: f64 = 0.4;
+/// Features of a program that do not tell its neighbours apart.
+const SHARED_FEATURES: usize = 13;
 /// Features for each neighbour.
-const OF_NEIGHBOUR: usize = 4;
+const NEIGHBOUR_FEATURES: usize = 4;
+/// Prior standard deviation of the cost of any neighbour, relative to the scale of effects.
+const COMMON_SD: f64 = 0.5;
+/// Prior standard deviation of what a particular neighbour costs beyond that.
+const INDIVIDUAL_SD: f64 = 0.4;
 
-/// The machine's units.
+/// The machine's cores, last-level caches and memory nodes.
 pub(super) struct Units {
     cpus: usize,
     cores: Vec<CpuSet>,
@@ -52,23 +54,23 @@ impl Units {
         }
     }
 
-    /// What a program has in a plan: its CPUs, and what each other program takes of them, of their
-    /// cores, caches and nodes.
+    /// The features of a program in a plan: its CPUs, and what the other programs take of these CPUs,
+    /// of their cores, caches and nodes.
     fn features(&self, place: &Place, program: usize) -> Vec<f64> {
         let own = &place[program];
         let all = self.cpus.max(2) as f64;
         let users = |cpu: usize| place.iter().filter(|cpus| cpus.contains(cpu)).count();
         let share: f64 = own.iter().map(|cpu| 1.0 / users(cpu).max(1) as f64).sum();
         let lack = (all / share.max(0.1)).ln() / all.ln();
-        // The same if the others spread their threads over all that they have.
+        // The lack of CPUs if the other programs spread their load over all of their CPUs.
         let load = all / place.len() as f64;
         let loads = |cpu: usize| -> f64 {
             let others = place
                 .iter()
                 .enumerate()
                 .filter(|&(other, _)| other != program);
-            let there = others.filter(|(_, cpus)| cpus.contains(cpu));
-            there
+            let sharing = others.filter(|(_, cpus)| cpus.contains(cpu));
+            sharing
                 .map(|(_, cpus)| (load / cpus.len() as f64).min(1.0))
                 .sum()
         };
@@ -80,7 +82,7 @@ impl Units {
         };
         let mut features = vec![
             lack,
-            // Where more CPUs no longer help is learnt, too.
+            // Hinges, from which the model learns at how many CPUs more no longer help.
             (lack - 0.2).max(0.0),
             (lack - 0.4).max(0.0),
             (lack - 0.6).max(0.0),
@@ -94,19 +96,19 @@ impl Units {
             .iter()
             .enumerate()
             .filter(|&(other, _)| other != program);
-        let each: Vec<[f64; OF_NEIGHBOUR]> = others
+        let each: Vec<[f64; NEIGHBOUR_FEATURES]> = others
             .map(|(_, cpus)| {
                 [
                     overlap(own, cpus),
-                    neighbourhood(own, &cpus.difference(own), &self.cores),
-                    neighbourhood(own, cpus, &self.caches),
+                    share_of_units(own, &cpus.difference(own), &self.cores),
+                    share_of_units(own, cpus, &self.caches),
                     // Bandwidth of memory.
-                    neighbourhood(own, cpus, &self.nodes),
+                    share_of_units(own, cpus, &self.nodes),
                 ]
             })
             .collect();
-        // What neighbours have in common is learnt from all of them.
-        for kind in 0..OF_NEIGHBOUR {
+        // Means over the neighbours, from which the model learns what any neighbour costs.
+        for kind in 0..NEIGHBOUR_FEATURES {
             let all: f64 = each.iter().map(|one| one[kind]).sum();
             features.push(all / each.len().max(1) as f64);
         }
@@ -115,19 +117,22 @@ impl Units {
     }
 }
 
-/// The share of its CPUs that another has as well.
+/// The share of the program's CPUs that the other program may use, too.
 fn overlap(own: &CpuSet, other: &CpuSet) -> f64 {
     own.intersection(other).len() as f64 / own.len().max(1) as f64
 }
 
-/// How much of the units around its CPUs another has.
-fn neighbourhood(own: &CpuSet, other: &CpuSet, units: &[CpuSet]) -> f64 {
-    let around = units.iter().filter(|unit| unit.intersects(own));
-    let around = around.map(|unit| {
-        let mine = unit.intersection(own).len() as f64;
-        mine * unit.intersection(other).len() as f64 / unit.len().max(1) as f64
-    });
-    around.sum::<f64>() / own.len().max(1) as f64
+/// The share of the units of the program's CPUs that the other program may use, on average over
+/// these CPUs.
+fn share_of_units(own: &CpuSet, other: &CpuSet, units: &[CpuSet]) -> f64 {
+    let shared = units
+        .iter()
+        .filter(|unit| unit.intersects(own))
+        .map(|unit| {
+            let own_cpus = unit.intersection(own).len() as f64;
+            own_cpus * unit.intersection(other).len() as f64 / unit.len().max(1) as f64
+        });
+    shared.sum::<f64>() / own.len().max(1) as f64
 }
 
 /// The models of all programs.
@@ -135,11 +140,11 @@ pub(super) struct Models {
     units: Units,
     surrogates: Vec<Surrogate>,
     beliefs: Vec<Belief>,
-    /// Of each program.
+    /// By program.
     readings: Vec<Vec<Reading>>,
-    /// Weight of each program; they sum to 1. ln(cost) of its limit.
+    /// By program: weight (the sum is 1), and ln(cost) of its limit.
     weights: Vec<(f64, Option<f64>)>,
-    /// The limits, drawn together as what was learnt.
+    /// By program: the limit, compressed like the readings.
     limits: Vec<Option<f64>>,
 }
 
@@ -152,7 +157,7 @@ impl Models {
                 .map(|place| units.features(place, program))
                 .collect(),
             relative_sd: relative_sd(programs),
-            absolute_sd: vec![0.0; OWN + OF_NEIGHBOUR * (programs - 1)],
+            absolute_sd: vec![0.0; SHARED_FEATURES + NEIGHBOUR_FEATURES * (programs - 1)],
             mean: vec![0.0; places.len()],
             loose: vec![0],
         };
@@ -172,7 +177,7 @@ impl Models {
         }
     }
 
-    /// All features of all programs, for a choice of first plans.
+    /// The features of all programs together, to choose the first plans.
     pub(super) fn joint_arms(&self) -> Arms {
         let parts = || self.surrogates.iter().map(Surrogate::arms);
         let count = parts().next().map_or(0, |arms| arms.mean.len());
@@ -187,8 +192,8 @@ impl Models {
         }
     }
 
-    /// Takes in a round: ln(cost) of each program.
-    pub(super) fn take(&mut self, arm: usize, block: usize, costs: &[f64]) {
+    /// Adds a round of plan `arm`: ln(cost) of each program.
+    pub(super) fn add_round(&mut self, arm: usize, block: usize, costs: &[f64]) {
         for (readings, &y) in self.readings.iter_mut().zip(costs) {
             readings.push(Reading { arm, block, y });
         }
@@ -201,71 +206,71 @@ impl Models {
         }
     }
 
-    /// Learns from all rounds; plans that come close to `leader` matter.
+    /// Learns from all rounds; costs far above those of `leader` are compressed.
     pub(super) fn learn(&mut self, leader: usize) {
         let knees = self.readings.iter().map(|readings| {
-            let own = readings.iter().filter(|reading| reading.arm == leader);
-            let own: Vec<f64> = own.map(|reading| reading.y).collect();
-            pinwise_stats::describe::mean(&own) + KNEE
+            let of_leader = readings.iter().filter(|reading| reading.arm == leader);
+            let costs: Vec<f64> = of_leader.map(|reading| reading.y).collect();
+            pinwise_stats::describe::mean(&costs) + KNEE
         });
         let knees: Vec<f64> = knees.collect();
         let limits = self.weights.iter().zip(&knees);
         self.limits = limits
-            .map(|((_, limit), &knee)| limit.map(|limit| bend(limit, knee)))
+            .map(|((_, limit), &knee)| limit.map(|limit| compress(limit, knee)))
             .collect();
-        let both = self.surrogates.iter_mut().zip(&self.readings);
-        let learned = both.zip(&knees).map(|((model, readings), &knee)| {
-            let bent: Vec<Reading> = readings
+        let programs = self.surrogates.iter_mut().zip(&self.readings);
+        let beliefs = programs.zip(&knees).map(|((model, readings), &knee)| {
+            let compressed: Vec<Reading> = readings
                 .iter()
                 .map(|reading| Reading {
-                    y: bend(reading.y, knee),
+                    y: compress(reading.y, knee),
                     ..*reading
                 })
                 .collect();
-            model.learn(&bent)
+            model.learn(&compressed)
         });
-        self.beliefs = learned.collect();
+        self.beliefs = beliefs.collect();
     }
 
-    /// What a plan cost in its rounds, as ln; `None` if it had none.
+    /// Measured ln(cost) of a plan, penalties for limits included; `None` if it has not run.
     pub(super) fn measured(&self, arm: usize) -> Option<f64> {
         let parts = self.readings.iter().zip(&self.weights);
         parts
             .map(|(readings, (weight, limit))| {
-                let own = readings.iter().filter(|reading| reading.arm == arm);
-                let own: Vec<f64> = own.map(|reading| reading.y).collect();
-                let mean = pinwise_stats::describe::mean(&own);
-                let beyond = limit.map_or(0.0, |limit| (mean - limit).max(0.0));
-                let broken = if beyond > 0.0 { BROKEN } else { 0.0 };
-                (!own.is_empty()).then(|| weight * mean + broken + BEYOND * beyond)
+                let of_arm = readings.iter().filter(|reading| reading.arm == arm);
+                let costs: Vec<f64> = of_arm.map(|reading| reading.y).collect();
+                let mean = pinwise_stats::describe::mean(&costs);
+                let excess = limit.map_or(0.0, |limit| (mean - limit).max(0.0));
+                let broken = if excess > 0.0 { BROKEN_LIMIT_COST } else { 0.0 };
+                (!costs.is_empty()).then(|| weight * mean + broken + EXCESS_COST * excess)
             })
             .sum()
     }
 
     /// Belief, weight and limit of each program.
     fn parts(&self) -> impl Iterator<Item = (&Belief, f64, Option<f64>)> {
-        let each = self.beliefs.iter().zip(&self.weights).zip(&self.limits);
-        each.map(|((belief, (weight, _)), limit)| (belief, *weight, *limit))
+        let programs = self.beliefs.iter().zip(&self.weights).zip(&self.limits);
+        programs.map(|((belief, (weight, _)), limit)| (belief, *weight, *limit))
     }
 
-    /// What a plan is expected to cost, as ln: the weighted mean, and what limits it breaks.
+    /// Expected ln(cost) of a plan, with expected penalties for limits.
     pub(super) fn cost(&self, arm: usize) -> f64 {
         self.parts()
             .map(|(belief, weight, limit)| {
                 let expected = belief.arm(arm);
                 let broken = limit.map_or(0.0, |limit| {
-                    BROKEN * chance_beyond(&expected, limit)
-                        + BEYOND * expect_below(limit - expected.mean, expected.sd)
+                    BROKEN_LIMIT_COST * chance_beyond(&expected, limit)
+                        + EXCESS_COST * expect_below(limit - expected.mean, expected.sd)
                 });
                 weight * expected.mean + broken
             })
             .sum()
     }
 
-    /// How much better than another a plan is expected to be, if it is and keeps the limits (constrained
-    /// expected improvement: Schonlau, Welch and Jones 1998).
+    /// Expected improvement of a plan over the leader, in ln(cost), times the chance that it keeps
+    /// the limits (constrained expected improvement: Schonlau, Welch and Jones 1998).
     pub(super) fn promise(&self, arm: usize, leader: usize) -> f64 {
-        // Beside a leader that keeps the limits, what may break one promises less, however uncertain.
+        // If the leader breaks a limit, improvement in the penalty counts instead of the chance.
         let keeps_limits = self
             .parts()
             .all(|(belief, _, limit)| limit.is_none_or(|limit| belief.arm(leader).mean <= limit));
@@ -276,7 +281,11 @@ impl Models {
             difference += weight * (expected.mean - belief.arm(leader).mean);
             let beyond = limit.map_or(0.0, |limit| chance_beyond(&expected, limit));
             chance *= 1.0 - beyond;
-            let slope = if keeps_limits { 0.0 } else { BEYOND * beyond };
+            let slope = if keeps_limits {
+                0.0
+            } else {
+                EXCESS_COST * beyond
+            };
             variance += ((weight + slope) * sd).powi(2);
         }
         match keeps_limits {
@@ -285,7 +294,7 @@ impl Models {
         }
     }
 
-    /// How unlike two plans are, 0 to 1.
+    /// How much two plans differ in their features, 0 to 1.
     pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
         let squares = self.surrogates.iter().flat_map(|model| {
             let [a, b] = [a, b].map(|arm| model.arms().features[arm].iter());
@@ -296,27 +305,29 @@ impl Models {
     }
 }
 
+/// Prior standard deviation of the effect of each feature, relative to the scale of effects.
 fn relative_sd(programs: usize) -> Vec<f64> {
     let mut sd = vec![1.5, 1.5, 1.5, 1.5, 1.0, 0.7, 0.5, 0.7, 1.5];
     let others = programs.saturating_sub(1);
-    sd.extend([COMMON_SD * others as f64; OF_NEIGHBOUR]);
-    sd.extend(vec![OWN_SD; OF_NEIGHBOUR * others]);
+    sd.extend([COMMON_SD * others as f64; NEIGHBOUR_FEATURES]);
+    sd.extend(vec![INDIVIDUAL_SD; NEIGHBOUR_FEATURES * others]);
     sd
 }
 
-fn bend(y: f64, knee: f64) -> f64 {
+/// `y` up to the knee; above it grows with the logarithm only.
+fn compress(y: f64, knee: f64) -> f64 {
     match y - knee {
-        beyond if beyond > 0.0 => knee + BEND * (1.0 + beyond / BEND).ln(),
+        excess if excess > 0.0 => knee + COMPRESSION * (1.0 + excess / COMPRESSION).ln(),
         _ => y,
     }
 }
 
-/// The chance that a figure is beyond its limit.
+/// The probability that a figure exceeds its limit.
 fn chance_beyond(figure: &Coefficient, limit: f64) -> f64 {
     upper_tail((limit - figure.mean) / figure.sd.max(1e-9))
 }
 
-/// How far a normal value is expected to lie below 0, values above counting as none.
+/// Expected distance of a normal value below 0; values above count as 0.
 fn expect_below(mean: f64, sd: f64) -> f64 {
     let law = Normal {
         weight: 1.0,

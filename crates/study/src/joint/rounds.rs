@@ -1,6 +1,6 @@
-//! Rounds: all programs together, with a figure of each.
+//! Runs rounds: all programs together, with a figure of each.
 //!
-//! To [`compare`](crate::compare) a round is the run of a command whose output holds the joint cost.
+//! To [`compare`](crate::compare), a round is the run of a command that prints the joint cost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::joint::{Round, RoundProgram, RoundReport};
 use pinwise_workload::{Command, Metric, RunFigures, Workload};
 
-/// What the joint cost is called in the output that stands for a round.
+/// Name of the joint cost in the output of a round.
 const COST: &str = "joint cost";
-/// A program that ends sooner is none that shares a machine, seconds.
-const SHORTEST_S: f64 = 0.01;
+/// Minimum run time of a program: shorter ones hardly share the machine with others.
+const MIN_WALL_S: f64 = 0.01;
 
 /// The joint cost as a metric.
 pub(super) fn joint_metric() -> Metric {
@@ -30,24 +30,24 @@ pub(super) fn joint_metric() -> Metric {
 /// Why a round has no figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// The number of the program that is to blame.
+    /// Index of the program that failed.
     pub(super) program: usize,
     pub(super) reason: String,
 }
 
-/// Carries rounds out, and keeps their figures.
+/// Runs rounds on a machine.
 pub(super) struct Rounds<'a> {
     pub(super) search: &'a JointSearch,
     allowed: CpuSet,
     machine: &'a mut dyn CommandRunner,
-    /// ln(cost) of each program in the first round, which costs are relative to.
-    level: Vec<f64>,
+    /// By program: ln(cost) in the first round; joint costs are relative to it.
+    reference: Vec<f64>,
     /// Command and figures of the rounds that confirm, in time order.
     confirmed: Vec<(Vec<String>, Vec<f64>)>,
     is_confirming: bool,
-    /// Figures of an interrupted search by the CPUs of programs, in time order.
+    /// Figures of the interrupted search by the programs' CPUs, in time order.
     past: BTreeMap<Vec<String>, VecDeque<Vec<f64>>>,
-    /// Rounds that were not made again.
+    /// Rounds whose figures were taken from the interrupted search.
     replayed: usize,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Rounds<'a> {
             search,
             allowed: topology.allowed.clone(),
             machine,
-            level: Vec::new(),
+            reference: Vec::new(),
             confirmed: Vec::new(),
             is_confirming: false,
             past: (search.past.tried.iter())
@@ -71,27 +71,28 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The time that the rounds took which were not made again.
-    pub(super) fn saved(&self) -> Duration {
+    /// The time that the replayed rounds took in the interrupted search.
+    pub(super) fn replayed_time(&self) -> Duration {
         let past = &self.search.past;
         let rounds: usize = past.tried.iter().map(|trial| trial.figures.len()).sum();
         let share = self.replayed as f64 / rounds.max(1) as f64;
         past.spent.mul_f64(share)
     }
 
-    /// From now on figures are kept.
-    pub(super) const fn confirm(&mut self) {
+    /// From now on rounds are those of the confirmation: their figures are kept.
+    pub(super) const fn start_confirmation(&mut self) {
         self.is_confirming = true;
     }
 
-    /// The figures of the rounds that confirm with this command.
+    /// The figures of the confirmation rounds of this command.
     pub(super) fn confirmed(&self, command: &[String]) -> impl Iterator<Item = &[f64]> {
-        let own = self.confirmed.iter();
-        own.filter(move |(other, _)| other == command)
+        let rounds = self.confirmed.iter();
+        rounds
+            .filter(move |(other, _)| other == command)
             .map(|(_, figures)| figures.as_slice())
     }
 
-    /// The command that carries out a round of this plan.
+    /// The command that runs a round of this plan.
     pub(super) fn workload(&self, place: &Place) -> Workload {
         let words = |command: &Command| command.argv().to_vec();
         let programs = self.search.programs.iter().zip(place);
@@ -107,7 +108,7 @@ impl<'a> Rounds<'a> {
         };
         let text = serde_json::to_string(&round).unwrap_or_default();
         let argv = self.search.runner.iter().cloned().chain([text]).collect();
-        // Words of commands were checked where they were read.
+        // Cannot fail: the words of commands were checked when they were read.
         let command = Command::from_argv(argv).or_else(|_| Command::from_line("false"));
         Workload {
             timeout: self.search.timeout,
@@ -115,8 +116,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// A round of this plan, unless an interrupted search has made it: the figures of all programs.
-    pub(super) fn round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
+    /// The figures of all programs in a round of this plan: from the interrupted search if it has one
+    /// left, else from a new round.
+    pub(super) fn run_or_replay(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
         let cpus: Vec<String> = place.iter().map(ToString::to_string).collect();
         let past = self.past.get_mut(&cpus).and_then(VecDeque::pop_front);
         match past {
@@ -124,28 +126,28 @@ impl<'a> Rounds<'a> {
                 self.replayed += 1;
                 Ok(figures)
             }
-            None => self.make_round(place),
+            None => self.run_round(place),
         }
     }
 
-    fn make_round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
+    fn run_round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
         let workload = self.workload(place);
         let request = Request {
             output: Output::Keep,
             ..Request::new(&workload, &self.allowed)
         };
         let run = self.machine.run(&request)?;
-        self.figures(&run, &workload)
-            .map_err(|failure| self.search.error(failure))
+        self.read_figures(&run, &workload)
+            .map_err(|failure| self.search.explain_failure(failure))
     }
 
-    /// The first round, without placement, which shows whether programs can be measured together.
+    /// Runs the first round, without placement, to check that the programs can be measured together.
     pub(super) fn try_out(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
-        let figures = self.make_round(place)?;
+        let figures = self.run_round(place)?;
         for (number, program) in self.search.programs.iter().enumerate() {
-            let is_short = program.metric.is_wall() && figures[number] < SHORTEST_S;
+            let is_short = program.metric.is_wall() && figures[number] < MIN_WALL_S;
             if is_short {
-                return Err(self.search.error(Failure {
+                return Err(self.search.explain_failure(Failure {
                     program: number,
                     reason: format!(
                         "it ended after {:.1} ms: too soon to be measured beside others (a service \
@@ -155,22 +157,24 @@ impl<'a> Rounds<'a> {
                 }));
             }
         }
-        self.level = self.costs(&figures);
+        self.reference = self.log_costs(&figures);
         Ok(figures)
     }
 
-    /// ln(cost) of each figure.
-    pub(super) fn costs(&self, figures: &[f64]) -> Vec<f64> {
+    /// ln(cost) of each program's figure.
+    pub(super) fn log_costs(&self, figures: &[f64]) -> Vec<f64> {
         let programs = self.search.programs.iter().zip(figures);
         programs
             .map(|(program, &figure)| program.metric.cost(figure).ln())
             .collect()
     }
 
-    fn figures(&self, run: &Run, workload: &Workload) -> Result<Vec<f64>, Failure> {
-        let of_round = |reason: String| Failure { program: 0, reason };
+    /// Reads the figures of all programs from the output of a round.
+    fn read_figures(&self, run: &Run, workload: &Workload) -> Result<Vec<f64>, Failure> {
+        // Failures of the whole round are reported with the first program.
+        let round_failure = |reason: String| Failure { program: 0, reason };
         if let Some(failure) = RunFailure::from_run(run, workload) {
-            return Err(of_round(match run.end {
+            return Err(round_failure(match run.end {
                 End::TimedOut => "the round took longer than --timeout".to_owned(),
                 _ => failure.to_string(),
             }));
@@ -179,7 +183,7 @@ impl<'a> Rounds<'a> {
         let mut documents = serde_json::Deserializer::from_str(&output).into_iter();
         let report: RoundReport = match documents.next() {
             Some(Ok(report)) => report,
-            _ => return Err(of_round("the round gave no figures".to_owned())),
+            _ => return Err(round_failure("the round gave no figures".to_owned())),
         };
         if let Some((program, reason)) = report.failure {
             let words = String::from_utf8_lossy(&run.stderr_tail);
@@ -188,11 +192,11 @@ impl<'a> Rounds<'a> {
             let reason = format!("{reason}{last}");
             return Err(Failure { program, reason });
         }
-        let both = self.search.programs.iter().zip(&report.programs);
-        let read = both.enumerate().map(|(number, (program, seen))| {
+        let programs = self.search.programs.iter().zip(&report.programs);
+        let figures = programs.enumerate().map(|(number, (program, reported))| {
             let measured = RunFigures {
-                wall_s: seen.wall_s,
-                output: Some(seen.output.as_bytes()),
+                wall_s: reported.wall_s,
+                output: Some(reported.output.as_bytes()),
                 ..RunFigures::default()
             };
             program.metric.read(&measured).map_err(|reason| Failure {
@@ -200,18 +204,18 @@ impl<'a> Rounds<'a> {
                 reason: reason.to_string(),
             })
         });
-        let figures: Vec<f64> = read.collect::<Result<_, _>>()?;
+        let figures: Vec<f64> = figures.collect::<Result<_, _>>()?;
         match figures.len() == self.search.programs.len() {
             true => Ok(figures),
-            false => Err(of_round("the round lacks figures".to_owned())),
+            false => Err(round_failure("the round lacks figures".to_owned())),
         }
     }
 
-    /// The weighted geometric mean of the costs, relative to the first round.
+    /// The weighted geometric mean of the costs, each relative to the first round.
     fn joint_cost(&self, figures: &[f64]) -> f64 {
-        let relative = self.costs(figures).into_iter().zip(&self.level);
+        let relative = self.log_costs(figures).into_iter().zip(&self.reference);
         let weighted = relative.zip(self.search.weights());
-        let sum: f64 = weighted.map(|((y, level), w)| w * (y - level)).sum();
+        let sum: f64 = weighted.map(|((y, first), w)| w * (y - first)).sum();
         sum.exp()
     }
 }
@@ -252,7 +256,7 @@ impl CommandRunner for Rounds<'_> {
         if run.end != End::Status(0) {
             return Ok(run);
         }
-        match self.figures(&run, request.workload) {
+        match self.read_figures(&run, request.workload) {
             Ok(figures) => {
                 let text = format!("{COST} {:e}\n", self.joint_cost(&figures));
                 if self.is_confirming {

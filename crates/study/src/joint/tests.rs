@@ -23,17 +23,17 @@ fn plan(world: &JointWorld, seed: u64) -> JointSearch {
     }
 }
 
-/// What a search answered, and how much worse that is than the best.
+/// The answer of a search, and how much more it costs than the best plan, relative.
 struct Replay {
     programs: usize,
-    /// Than the best plan that the machine's structure suggests.
+    /// Compared with the best of the first plans.
     regret: f64,
-    /// Than the best that moving cores makes of those.
+    /// Compared with the best plan that moving cores makes of those.
     regret_of_all: f64,
     /// Are the limits kept, if any plan keeps them?
     kept: bool,
     rounds: usize,
-    /// How much the best saves.
+    /// How much less the best plan costs than no placement, relative.
     gain: f64,
     sentence: String,
 }
@@ -66,9 +66,9 @@ fn replay(seed: u64) -> Replay {
     }
 }
 
-/// Seven worlds that are searched in a second, and one of six programs with a limit; or sixty
-/// if `PINWISE_REPLAYS=all` asks for all.
-fn several() -> Vec<u64> {
+/// Seven worlds that are searched within a second, and one of six programs with a limit; sixty with
+/// `PINWISE_REPLAYS=all`.
+fn seeds_to_replay() -> Vec<u64> {
     match std::env::var("PINWISE_REPLAYS") {
         Ok(which) if which == "all" => (0..60).collect(),
         _ => (3..10).chain([24]).collect(),
@@ -76,8 +76,8 @@ fn several() -> Vec<u64> {
 }
 
 #[test]
-fn joint_plans_are_nearly_the_best_in_80_rounds() {
-    let shown = |seed: u64| {
+fn nine_of_ten_answers_within_80_rounds_cost_at_most_3_percent_more_than_the_best() {
+    let replay_and_print = |seed: u64| {
         let replay = replay(seed);
         println!(
             "{seed}: {} programs, regret {:.3}, {:.3} of all, gain {:.3}, limits {}, {} rounds: {}",
@@ -91,7 +91,10 @@ fn joint_plans_are_nearly_the_best_in_80_rounds() {
         );
         replay
     };
-    let replays: Vec<Replay> = several().into_iter().map(shown).collect();
+    let replays: Vec<Replay> = seeds_to_replay()
+        .into_iter()
+        .map(replay_and_print)
+        .collect();
     assert!(replays.iter().all(|replay| replay.rounds <= 80));
     let good = replays.iter().filter(|r| r.kept && r.regret <= 0.03);
     let good = good.count();
@@ -100,7 +103,7 @@ fn joint_plans_are_nearly_the_best_in_80_rounds() {
 }
 
 #[test]
-fn the_record_says_what_each_program_has() {
+fn the_record_has_figures_and_limits_of_each_program() {
     let world = JointWorld::draw(6);
     let mut machine = JointMachine::new(&world, 6);
     let record = run(&plan(&world, 6), &mut machine, &mut NoObserver).unwrap();
@@ -122,9 +125,8 @@ fn the_record_says_what_each_program_has() {
     assert_ne!(joint.programs[0].placed_limit, Some(LimitState::Broken));
 }
 
-/// A plan that costs more than none does not lead, however few pairs say so.
 #[test]
-fn a_plan_that_costs_more_does_not_lead() {
+fn an_undecided_plan_that_costs_more_than_none_does_not_lead() {
     let world = JointWorld::draw(3);
     let mut machine = JointMachine::new(&world, 3);
     let mut record = run(&plan(&world, 3), &mut machine, &mut NoObserver).unwrap();
@@ -134,7 +136,7 @@ fn a_plan_that_costs_more_does_not_lead() {
     contrast.effect.interval.clear();
     contrast.ratio = 1.087;
     record.stopped = Some(Stopped::Budget);
-    conclusion::give_verdict(&mut record, &joint);
+    conclusion::write_verdict(&mut record, &joint);
     let sentence = &record.verdict.sentence;
     assert!(
         sentence.contains("nothing beats os-default so far"),
@@ -145,9 +147,9 @@ fn a_plan_that_costs_more_does_not_lead() {
 }
 
 #[test]
-fn a_program_that_fails_is_named_with_its_place() {
+fn a_program_that_fails_is_named_with_its_position_in_the_file() {
     let world = JointWorld::draw(7);
-    let failed = |at: usize, report: RoundReport| {
+    let fail_in_round = |at: usize, report: RoundReport| {
         let mut machine = JointMachine::new(&world, 7);
         machine.failure = Some((at, report));
         let result = run(&plan(&world, 7), &mut machine, &mut NoObserver);
@@ -157,7 +159,7 @@ fn a_program_that_fails_is_named_with_its_place() {
         programs: Vec::new(),
         failure: Some((1, "it failed, with exit status 3".to_owned())),
     };
-    let error = failed(0, ended.clone()).unwrap_err();
+    let error = fail_in_round(0, ended.clone()).unwrap_err();
     assert!(
         error.contains(": p1: it failed, with exit status 3"),
         "{error}"
@@ -178,21 +180,21 @@ fn a_program_that_fails_is_named_with_its_place() {
         programs: programs.collect(),
         failure: None,
     };
-    let error = failed(0, brief).unwrap_err();
+    let error = fail_in_round(0, brief).unwrap_err();
     assert!(error.contains("p0: it ended after 1.0 ms"), "{error}");
-    // A plan under which one fails is left out.
-    assert_eq!(failed(2, ended), Ok(()));
+    // A placement under which a program fails is left out.
+    assert_eq!(fail_in_round(2, ended), Ok(()));
 }
 
 #[test]
 fn an_interrupted_search_keeps_its_rounds() {
     let world = JointWorld::draw(7);
-    let stopped_in = |round: usize| {
+    let interrupt_in = |round: usize| {
         let mut machine = JointMachine::new(&world, 7);
         machine.interrupted = Some(round);
         run(&plan(&world, 7), &mut machine, &mut NoObserver)
     };
-    let record = stopped_in(5).unwrap();
+    let record = interrupt_in(5).unwrap();
     assert_eq!(record.stopped, Some(Stopped::Interrupted));
     let joint = record.joint.as_ref().unwrap();
     let tried: usize = joint.tried.iter().map(|trial| trial.figures.len()).sum();
@@ -203,45 +205,44 @@ fn an_interrupted_search_keeps_its_rounds() {
         "{sentence}"
     );
     assert_eq!(record.verdict.kind, VerdictKind::Undecided);
-    // Nothing is known of any plan.
+    // Before the first placement has run, there is nothing to record.
     for round in [0, 1] {
-        let error = stopped_in(round).unwrap_err();
+        let error = interrupt_in(round).unwrap_err();
         assert!(error.is_interrupt(), "{error}");
     }
 }
 
-/// It chooses what an uninterrupted one chooses, and makes no round twice but the first, which shows
-/// whether all programs can be measured together.
+/// Only the first round, which checks that all programs can be measured together, runs again.
 #[test]
-fn a_resumed_search_goes_on_from_its_rounds() {
+fn a_resumed_search_makes_the_choices_of_an_uninterrupted_one() {
     let world = JointWorld::draw(7);
-    let carry_out = |search: &JointSearch, interrupted: Option<usize>| {
+    let run_search = |search: &JointSearch, interrupted: Option<usize>| {
         let mut machine = JointMachine::new(&world, 7);
         machine.interrupted = interrupted;
-        // The figures of a round depend on its plan alone.
+        // Without noise, figures depend on the plan alone.
         machine.is_quiet = true;
         let record = run(search, &mut machine, &mut NoObserver).unwrap();
         (record.joint.unwrap(), machine.rounds)
     };
-    let (whole, rounds) = carry_out(&plan(&world, 7), None);
-    let (part, made) = carry_out(&plan(&world, 7), Some(7));
+    let (whole, rounds) = run_search(&plan(&world, 7), None);
+    let (part, made) = run_search(&plan(&world, 7), Some(7));
     assert_eq!((part.rounds, made), (7, 7));
     let mut rest = plan(&world, 7);
     rest.past.tried = part.tried;
-    let (resumed, made) = carry_out(&rest, None);
+    let (resumed, made) = run_search(&rest, None);
     assert_eq!(resumed, whole);
     assert_eq!(made, rounds - 6);
-    // What it took counts against the time.
+    // The time of the interrupted search counts against the budget.
     rest.budget = Some(Duration::from_secs(1000));
     rest.past.spent = Duration::from_secs(700);
-    let (stopped, _) = carry_out(&rest, None);
+    let (stopped, _) = run_search(&rest, None);
     assert!(stopped.rounds < whole.rounds, "{}", stopped.rounds);
 }
 
 #[test]
-fn plans_that_make_no_sense_are_refused() {
+fn plans_with_settings_out_of_range_are_rejected() {
     let world = JointWorld::draw(3);
-    let refused = |change: fn(&mut JointSearch)| {
+    let reject = |change: fn(&mut JointSearch)| {
         let mut search = plan(&world, 3);
         change(&mut search);
         let mut machine = JointMachine::new(&world, 3);
@@ -249,7 +250,7 @@ fn plans_that_make_no_sense_are_refused() {
         assert_eq!(machine.rounds, 0);
         error.to_string()
     };
-    assert!(refused(|search| search.pairs = 5).contains("--confirm 5"));
-    assert!(refused(|search| search.max_rounds = 30).contains("--max-runs 30"));
-    assert!(refused(|search| search.min_effect = 0.0).contains("--min-effect"));
+    assert!(reject(|search| search.pairs = 5).contains("--confirm 5"));
+    assert!(reject(|search| search.max_rounds = 30).contains("--max-runs 30"));
+    assert!(reject(|search| search.min_effect = 0.0).contains("--min-effect"));
 }

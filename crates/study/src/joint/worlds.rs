@@ -1,7 +1,7 @@
-//! Random machines with random programs beside each other, whose true figures are known.
+//! Random machines with random programs whose true figures are known.
 //!
 //! Programs share the time of CPUs, the issue slots of cores, last-level caches and the bandwidth
-//! of memory; batch jobs follow Amdahl's law, services queue. None of it is the model of the search.
+//! of memory; batch jobs follow Amdahl's law, services queue. The search's model is a different one.
 
 use std::time::Duration;
 
@@ -26,23 +26,26 @@ const SHAPES: [&str; 8] = [
     "package:1 l3:1(size=32MB) core:48 pu:1",
 ];
 
-/// A program.
+/// The true properties of a program.
 #[derive(Debug, Clone)]
 struct Program {
     threads: f64,
-    /// CPUs' worth of work that clients ask for; `None` of a batch job.
+    /// Work that clients request, in CPUs; `None` for a batch job.
     demand: Option<f64>,
     base_s: f64,
+    /// Share of the work that cannot run in parallel.
     serial: f64,
-    /// Of its caches, MB, and what missing them costs.
+    /// Working set, MB.
     working_set: f64,
+    /// Relative cost of missing the whole working set in the cache.
     sensitivity: f64,
-    /// Of a busy thread, GB/s, and the share of its time in memory.
+    /// Memory bandwidth of a busy thread, GB/s.
     bandwidth: f64,
+    /// Share of a thread's time in which it waits for memory.
     memory: f64,
-    /// What it costs that its threads are in different caches.
+    /// Relative cost of threads in different caches.
     span: f64,
-    /// What another program on its CPUs costs beside their time.
+    /// Relative cost of another program on its CPUs, beside their time.
     switching: f64,
 }
 
@@ -51,20 +54,24 @@ struct Program {
 pub(super) struct JointWorld {
     pub(super) topology: Topology,
     programs: Vec<Program>,
+    /// The programs as the user describes them.
     pub(super) file: Vec<JointProgram>,
+    /// Speed of a hyper-thread beside a busy sibling, relative to one alone.
     smt: f64,
+    /// Memory bandwidth of all nodes together, GB/s.
     node_bandwidth: f64,
+    /// Standard deviation of a figure, relative.
     noise: f64,
 }
 
 impl JointWorld {
     pub(super) fn draw(seed: u64) -> Self {
-        let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let shape = SHAPES[chance.random_range(0..SHAPES.len())];
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let shape = SHAPES[rng.random_range(0..SHAPES.len())];
         let topology = Topology::from_synthetic(shape).unwrap();
-        let count = [2, 2, 2, 3, 3, 4, 5, 6][chance.random_range(0..8)];
+        let count = [2, 2, 2, 3, 3, 4, 5, 6][rng.random_range(0..8)];
         let cpus = topology.allowed.len() as f64;
-        let mut between = |low: f64, high: f64| chance.random_range(low..high);
+        let mut between = |low: f64, high: f64| rng.random_range(low..high);
         let mut programs = Vec::new();
         for number in 0..count {
             let is_service = number == 0 || between(0.0, 1.0) < 0.25;
@@ -91,27 +98,27 @@ impl JointWorld {
             programs,
             file: Vec::new(),
         };
-        let limited = (between(0.0, 1.0) < 0.5).then(|| between(0.2, 0.6));
-        world.file = world.write_file(limited);
+        let keeping_share = (between(0.0, 1.0) < 0.5).then(|| between(0.2, 0.6));
+        world.file = world.write_file(keeping_share);
         world
     }
 
-    /// The file of its programs; the first may have a limit that this share of plans keep.
-    fn write_file(&self, limited: Option<f64>) -> Vec<JointProgram> {
-        let limit = limited.map(|share| {
-            let plans = super::places::plans(&self.topology, self.programs.len());
-            let all: Vec<f64> = plans.iter().map(|place| self.figures(place)[0]).collect();
-            pinwise_stats::describe::quantile(&all, share)
+    /// The programs' descriptions; the first has a limit that this share of the first plans keeps.
+    fn write_file(&self, keeping_share: Option<f64>) -> Vec<JointProgram> {
+        let limit = keeping_share.map(|share| {
+            let plans = super::places::first_plans(&self.topology, self.programs.len());
+            let figures: Vec<f64> = plans.iter().map(|place| self.figures(place)[0]).collect();
+            pinwise_stats::describe::quantile(&figures, share)
         });
-        let each = (0..self.programs.len()).map(|number| {
+        let tables = (0..self.programs.len()).map(|number| {
             let limit = limit.filter(|_| number == 0);
             let limit = limit.map_or(String::new(), |limit| format!("limit = \"{limit:.9} s\"\n"));
             format!("[[program]]\nname = \"p{number}\"\ncommand = \"p\"\nweight = 1.0\n{limit}")
         });
-        parse(&each.collect::<String>()).unwrap()
+        parse(&tables.collect::<String>()).unwrap()
     }
 
-    /// The true figure of each program, s.
+    /// The true figure of each program, seconds.
     pub(super) fn figures(&self, place: &Place) -> Vec<f64> {
         let loads = self.loads(place);
         let missing = self.topology.llcs.iter().map(|cache| {
@@ -120,7 +127,7 @@ impl JointWorld {
             let used: f64 = (self.programs.iter().zip(&loads))
                 .map(|(program, loads)| {
                     let all: f64 = loads.iter().sum();
-                    program.working_set * sum(loads, cache) / all.max(1e-9)
+                    program.working_set * sum_loads(loads, cache) / all.max(1e-9)
                 })
                 .sum();
             (1.0 - size / used.max(1e-9)).max(0.0)
@@ -129,16 +136,19 @@ impl JointWorld {
         let queues = self.topology.packages.iter().map(|node| {
             let programs = self.programs.iter().zip(&loads);
             let demand: f64 = programs
-                .map(|(p, loads)| p.bandwidth * sum(loads, node))
+                .map(|(p, loads)| p.bandwidth * sum_loads(loads, node))
                 .sum();
             (demand * nodes / self.node_bandwidth - 1.0).max(0.0)
         });
         let (missing, queues): (Vec<f64>, Vec<f64>) = (missing.collect(), queues.collect());
-        let of = |number: usize| self.figure(number, place, &loads, &missing, &queues);
-        (0..self.programs.len()).map(of).collect()
+        let programs = 0..self.programs.len();
+        programs
+            .map(|number| self.figure(number, place, &loads, &missing, &queues))
+            .collect()
     }
 
-    /// The share of each CPU's time that each program wants: threads go where the others leave room.
+    /// By program and CPU: the share of the CPU's time that the program demands. Threads go where
+    /// other programs leave room.
     fn loads(&self, place: &Place) -> Vec<Vec<f64>> {
         let size = self.topology.allowed.last().unwrap_or(0) + 1;
         let wanted = |number: usize| {
@@ -149,7 +159,7 @@ impl JointWorld {
             true => (wanted(number) / place[number].len() as f64).min(1.0),
             false => 0.0,
         };
-        let of = |number: usize| {
+        let program_loads = |number: usize| {
             let room = |cpu: usize| {
                 let others = (0..place.len()).filter(|&other| other != number);
                 let taken: f64 = others.map(|other| even(other, cpu)).sum();
@@ -162,9 +172,11 @@ impl JointWorld {
             }
             loads
         };
-        (0..place.len()).map(of).collect()
+        (0..place.len()).map(program_loads).collect()
     }
 
+    /// The true figure of program `number`. `missing`: by last-level cache, the share of the working
+    /// sets that does not fit; `queues`: by package, the excess demand for bandwidth.
     fn figure(
         &self,
         number: usize,
@@ -174,25 +186,25 @@ impl JointWorld {
         queues: &[f64],
     ) -> f64 {
         let program = &self.programs[number];
-        let everyone = |cpu: usize| loads.iter().map(|loads| loads[cpu]).sum::<f64>();
+        let total_load = |cpu: usize| loads.iter().map(|loads| loads[cpu]).sum::<f64>();
         let (mut capacity, mut speeds, mut beside) = (0.0, 0.0, 0.0);
         for cpu in place[number].iter() {
             let own = loads[number][cpu];
-            let busy = everyone(cpu);
+            let busy = total_load(cpu);
             let others = (busy - own).clamp(0.0, 1.0);
-            let around = self.topology.cpu(cpu).unwrap();
-            let siblings = self.topology.cores[around.core.unwrap()].iter();
+            let units = self.topology.cpu(cpu).unwrap();
+            let siblings = self.topology.cores[units.core.unwrap()].iter();
             let siblings = siblings.filter(|&other| other != cpu);
-            let sibling = siblings.map(everyone).sum::<f64>().min(1.0);
-            let missing = missing[around.llc.unwrap()];
-            let queue = queues[around.package.unwrap()];
+            let sibling = siblings.map(total_load).sum::<f64>().min(1.0);
+            let missing = missing[units.llc.unwrap()];
+            let queue = queues[units.package.unwrap()];
             let speed = (1.0 - (1.0 - self.smt) * sibling)
                 / (1.0 + program.sensitivity * missing)
                 / (1.0 + program.memory * queue)
                 * (1.0 - program.switching * others);
             let share = (1.0 / busy.max(1e-9)).min(1.0);
             capacity += own * share * speed;
-            // What a service could have there.
+            // The speed that a service could have on this CPU.
             speeds += speed * (1.0 - others).max(0.1);
             beside += others / place[number].len() as f64;
         }
@@ -203,7 +215,7 @@ impl JointWorld {
         let size = place[number].len() as f64;
         match program.demand {
             None => {
-                let speed = capacity / sum(&loads[number], &place[number]).max(1e-9);
+                let speed = capacity / sum_loads(&loads[number], &place[number]).max(1e-9);
                 let parallel = (1.0 - program.serial) / capacity.max(1e-9);
                 program.base_s * (program.serial / speed.max(1e-9) + parallel) * span
             }
@@ -217,31 +229,29 @@ impl JointWorld {
         }
     }
 
-    /// ln of the joint cost, and whether the limits are kept, up to half a per cent.
+    /// True ln of the joint cost, and whether all limits are kept (within 0.5 %).
     pub(super) fn truth(&self, place: &Place) -> (f64, bool) {
         let figures = self.figures(place);
-        let both = || self.file.iter().zip(&figures);
-        let cost = both().map(|(_, figure)| figure.ln()).sum::<f64>() / figures.len() as f64;
-        (
-            cost,
-            both().all(|(program, figure)| program.is_within_limit(figure / 1.005)),
-        )
+        let cost = figures.iter().map(|figure| figure.ln()).sum::<f64>() / figures.len() as f64;
+        let mut programs = self.file.iter().zip(&figures);
+        let keeps_limits = programs.all(|(program, figure)| program.is_within_limit(figure / 1.005));
+        (cost, keeps_limits)
     }
 
-    /// ln(cost) of the best plan of those that the machine's structure suggests, and of the best that
-    /// moving cores makes of them, as far as that helps; far more if it breaks a limit.
+    /// ln(cost) of the best of the first plans, and of the best that hill climbing by moves of single
+    /// cores makes of the three best; 1000 more if a limit is broken.
     pub(super) fn best(&self) -> (f64, f64) {
-        let plans = super::places::plans(&self.topology, self.programs.len());
+        let plans = super::places::first_plans(&self.topology, self.programs.len());
         let value = |place: &Place| match self.truth(place) {
             (cost, true) => cost,
             (cost, false) => cost + 1e3,
         };
-        let mut all: Vec<(f64, Place)> = plans.into_iter().map(|p| (value(&p), p)).collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        all.truncate(3);
-        let structured = all[0].0;
+        let mut best: Vec<(f64, Place)> = plans.into_iter().map(|p| (value(&p), p)).collect();
+        best.sort_by(|a, b| a.0.total_cmp(&b.0));
+        best.truncate(3);
+        let structured = best[0].0;
         let cores = self.topology.units(Level::Core);
-        let climbed = all.into_iter().map(|(mut cost, mut place)| {
+        let climbed = best.into_iter().map(|(mut cost, mut place)| {
             loop {
                 let mut better = None;
                 for (program, core) in
@@ -280,22 +290,22 @@ impl JointWorld {
     }
 }
 
-fn sum(loads: &[f64], cpus: &CpuSet) -> f64 {
+fn sum_loads(loads: &[f64], cpus: &CpuSet) -> f64 {
     cpus.iter().map(|cpu| loads[cpu]).sum()
 }
 
-/// A machine that carries out rounds of a world's programs.
+/// A machine that runs rounds of a world's programs.
 pub(super) struct JointMachine {
     world: JointWorld,
-    chance: ChaCha8Rng,
+    rng: ChaCha8Rng,
     drift: f64,
     now: Duration,
     pub(super) rounds: usize,
-    /// What happens in the round of this number instead.
+    /// Report this instead in the round with this number.
     pub(super) failure: Option<(usize, RoundReport)>,
-    /// The round in which the user stops it.
+    /// The round in which the user stops the search.
     pub(super) interrupted: Option<usize>,
-    /// Do its figures not vary?
+    /// Are figures without noise?
     pub(super) is_quiet: bool,
 }
 
@@ -303,7 +313,7 @@ impl JointMachine {
     pub(super) fn new(world: &JointWorld, seed: u64) -> Self {
         Self {
             world: world.clone(),
-            chance: ChaCha8Rng::seed_from_u64(seed ^ 0x5eed),
+            rng: ChaCha8Rng::seed_from_u64(seed ^ 0x5eed),
             drift: 0.0,
             now: Duration::ZERO,
             rounds: 0,
@@ -314,8 +324,8 @@ impl JointMachine {
     }
 
     /// A standard normal number (Box and Muller 1958).
-    fn normal(&mut self) -> f64 {
-        let [u, v]: [f64; 2] = [self.chance.random(), self.chance.random()];
+    fn draw_normal(&mut self) -> f64 {
+        let [u, v]: [f64; 2] = [self.rng.random(), self.rng.random()];
         (-2.0 * (1.0 - u).ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos()
     }
 
@@ -323,9 +333,9 @@ impl JointMachine {
         let cpus = round.programs.iter();
         let place: Place = cpus.map(|p| CpuSet::parse_list(&p.cpus).unwrap()).collect();
         let noise = if self.is_quiet { 0.0 } else { self.world.noise };
-        self.drift = 0.8 * self.drift + 0.5 * noise * self.normal();
+        self.drift = 0.8 * self.drift + 0.5 * noise * self.draw_normal();
         let programs = self.world.figures(&place).into_iter().map(|figure| {
-            let wall_s = figure * (self.drift + noise * self.normal()).exp();
+            let wall_s = figure * (self.drift + noise * self.draw_normal()).exp();
             RoundFigures {
                 wall_s,
                 output: String::new(),

@@ -1,53 +1,53 @@
-//! What an earlier measurement says about the placements worth trying.
+//! Chooses the placements to try in the light of an earlier measurement.
 //!
-//! `compare` chooses its arms by the report. If measurement contradicted a level of it, the arms
-//! that depend on that level are taken from the measured groups, or left out if the wiring does not
-//! stay.
+//! `compare` chooses its arms by the reported topology. If a measurement contradicted one of its
+//! levels, arms that depend on that level use the measured groups, or are left out if the wiring
+//! changes.
 
 use pinwise_placement::{Placement, Wish, default_placements};
-use pinwise_record::{LevelName, TopologyRecord};
+use pinwise_record::{Contradiction, LevelName, TopologyRecord};
 use pinwise_topology::{CpuSet, Level, Topology};
 
-/// Placements to try, and what was changed, as full sentences.
+/// Placements to try.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The placements, `os-default` first.
     pub placements: Vec<Placement>,
-    /// Why they differ from those for the report.
+    /// Why they differ from those for the reported topology, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// The default placements for a program of this many threads on this machine,
-/// in the light of an earlier measurement of it.
+/// The default placements for a program of this many threads on a machine that was measured before,
+/// with the result `known`.
 #[must_use]
 pub fn advise_placements(
     topology: &Topology,
     threads: Option<usize>,
     known: &TopologyRecord,
 ) -> Advice {
-    let usual = default_placements(topology, threads);
+    let reported = default_placements(topology, threads);
     let when = known.started.as_str();
-    let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
-    if is_doubted(LevelName::Placement) {
-        let (kept, dropped): (Vec<Placement>, Vec<Placement>) = usual
+    let is_moving = |c: &Contradiction| c.level == LevelName::Placement;
+    if known.contradictions.iter().any(is_moving) {
+        let (kept, dropped): (Vec<Placement>, Vec<Placement>) = reported
             .into_iter()
-            .partition(|placement| !rests_on_wiring(placement));
+            .partition(|placement| !depends_on_wiring(placement));
         let notes = note_dropped(&dropped, when);
         return Advice {
             placements: kept,
             notes,
         };
     }
-    let as_usual = |note: Option<&str>| Advice {
-        placements: usual.clone(),
+    let as_reported = |note: Option<&str>| Advice {
+        placements: reported.clone(),
         notes: note.iter().map(|note| (*note).to_owned()).collect(),
     };
     let measured = rewire(topology, known);
     if measured == *topology {
-        return as_usual(None);
+        return as_reported(None);
     }
     if !stays(topology, known) {
-        return as_usual(Some(MOMENT));
+        return as_reported(Some(NOT_WATCHED));
     }
     let mut notes = Vec::new();
     let placements: Vec<Placement> = default_placements(&measured, threads)
@@ -60,26 +60,25 @@ pub fn advise_placements(
             .is_ok_and(|place| place.cpus == topology.allowed)
     };
     if placements.iter().all(is_all) {
-        return as_usual(Some(NOTHING_LEFT));
+        return as_reported(Some(NO_DIFFERENCE));
     }
     Advice { placements, notes }
 }
 
-const MOMENT: &str = "Measurement contradicted the reported topology of this virtual machine, but whether that lasts was not watched: placements are tried as reported (check with pinwise topology --measure --watch 60s).";
-const NOTHING_LEFT: &str =
+const NOT_WATCHED: &str = "Measurement contradicted the reported topology of this virtual machine, but whether that lasts was not watched: placements are tried as reported (check with pinwise topology --measure --watch 60s).";
+const NO_DIFFERENCE: &str =
     "By measurement no placement differs from os-default here; the reported ones are tried.";
 
-/// Is the measured wiring valid later on? The CPUs of a virtual machine may float: only if they
-/// were watched and did not.
+/// Does the measured wiring stay valid? The CPUs of a virtual machine may float, so only if they were
+/// watched and did not.
 #[must_use]
 pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
     let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
     topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
 }
 
-/// Confining to one core, cache, node or package means nothing if CPUs do not stay in theirs; using
-/// fewer of them still does.
-const fn rests_on_wiring(placement: &Placement) -> bool {
+/// Does the placement depend on which CPUs share a core, cache, node or package?
+const fn depends_on_wiring(placement: &Placement) -> bool {
     matches!(
         placement.wish,
         Wish::OnePerCore
@@ -130,7 +129,7 @@ pub fn rewire(topology: &Topology, known: &TopologyRecord) -> Topology {
     })
 }
 
-/// A placement by its measured CPUs, if the report would give others.
+/// The placement by the list of its measured CPUs if the reported topology gives others, with a note.
 fn name_placement(
     placement: &Placement,
     reported: &Topology,
@@ -141,23 +140,23 @@ fn name_placement(
     let Ok(wanted) = placement.realise(measured) else {
         return placement.clone();
     };
-    let same = placement
+    let is_same = placement
         .realise(reported)
         .is_ok_and(|given| given.cpus == wanted.cpus);
-    if same {
+    if is_same {
         return placement.clone();
     }
-    let named = Placement::new(Wish::Cpus(wanted.cpus));
+    let by_list = Placement::new(Wish::Cpus(wanted.cpus));
     notes.push(format!(
-        "{placement} is {named} by measurement of {when}; the system reports otherwise."
+        "{placement} is {by_list} by measurement of {when}; the system reports otherwise."
     ));
-    named
+    by_list
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{Contradiction, Measured, MeasuredLevel};
+    use pinwise_record::{Measured, MeasuredLevel};
 
     fn known_record(topology: &Topology, level: LevelName, groups: &[&str]) -> TopologyRecord {
         let mut record = TopologyRecord::new(topology, &[]);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_that_are_not_reported_are_kept_apart() {
+    fn placements_use_measured_siblings_that_are_not_reported() {
         let topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         let advice = advise_placements(
             &topology,
@@ -201,20 +200,20 @@ mod tests {
     }
 
     #[test]
-    fn a_map_of_a_virtual_machine_is_believed_if_it_was_watched() {
+    fn a_map_of_a_virtual_machine_is_used_only_if_it_was_watched() {
         let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         topology.identity.hypervisor = Some("kvm".to_owned());
         let mut record = known_record(&topology, LevelName::Smt, &["0-1", "2-3"]);
         let advice = advise_placements(&topology, Some(2), &record);
         assert_eq!(advice.placements, default_placements(&topology, Some(2)));
-        assert_eq!(advice.notes, [MOMENT]);
+        assert_eq!(advice.notes, [NOT_WATCHED]);
         record.measured.as_mut().unwrap().drift = Some(pinwise_record::DriftRecord::default());
         let advice = advise_placements(&topology, Some(2), &record);
         assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
     }
 
     #[test]
-    fn one_core_for_all_leaves_the_reported_placements() {
+    fn reported_placements_are_tried_if_measured_ones_do_not_differ() {
         let topology = Topology::from_synthetic("l3:1 core:2 pu:1").unwrap();
         let advice = advise_placements(
             &topology,
@@ -222,11 +221,11 @@ mod tests {
             &known_record(&topology, LevelName::Smt, &["0-1"]),
         );
         assert_eq!(advice.placements, default_placements(&topology, Some(1)));
-        assert_eq!(advice.notes, [NOTHING_LEFT]);
+        assert_eq!(advice.notes, [NO_DIFFERENCE]);
     }
 
     #[test]
-    fn floating_cpus_leave_no_wiring_to_place_by() {
+    fn placements_that_depend_on_wiring_are_left_out_if_cpus_float() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let plain = default_placements(&topology, Some(2));
         let advice = advise_placements(
@@ -234,13 +233,13 @@ mod tests {
             Some(2),
             &known_record(&topology, LevelName::Placement, &[]),
         );
-        assert!(plain.iter().any(rests_on_wiring));
-        assert!(!advice.placements.iter().any(rests_on_wiring));
+        assert!(plain.iter().any(depends_on_wiring));
+        assert!(!advice.placements.iter().any(depends_on_wiring));
         assert!(advice.notes[0].contains("one-llc"), "{advice:?}");
     }
 
     #[test]
-    fn a_report_that_holds_changes_nothing() {
+    fn a_confirmed_report_gives_the_default_placements() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let record = TopologyRecord::new(&topology, &[]);
         let advice = advise_placements(&topology, Some(2), &record);

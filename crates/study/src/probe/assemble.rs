@@ -1,8 +1,8 @@
-//! From findings to the record.
+//! Writes the record of a measurement.
 
-use super::Findings;
+use super::Measurements;
 use super::contention::{self, Contentions};
-use super::judge::{Case, contradictions, verdicts};
+use super::judge::{Case, judge_levels, list_contradictions};
 use super::pairs::Pairs;
 use pinwise_record::{Contradiction, EffortRecord, Measured, MeasuredLevel, PairRecord};
 use pinwise_topology::{CpuSet, Topology};
@@ -13,14 +13,14 @@ use pinwise_wiring::{LevelKind, Wiring};
 const MAX_PAIRS: usize = 4096;
 
 /// All measurements as one value, with their contradictions to the report.
-pub(super) fn assemble(
+pub(super) fn assemble_record(
     topology: &Topology,
-    found: Findings,
+    found: Measurements,
     wiring: &Wiring,
     effort: EffortRecord,
 ) -> (Measured, Vec<Contradiction>) {
-    let matrix = contention::matrix(&found.pairs, &found.contentions);
-    let verdicts = verdicts(&Case {
+    let matrix = contention::to_matrix(&found.pairs, &found.contentions);
+    let verdicts = judge_levels(&Case {
         topology,
         pairs: &found.pairs,
         contention: matrix.as_ref(),
@@ -31,7 +31,7 @@ pub(super) fn assemble(
         changed: &found.changed,
         is_disturbed: effort.batches_switched + effort.batches_stolen > 0,
     });
-    let contradictions = contradictions(&verdicts);
+    let contradictions = list_contradictions(&verdicts);
     let pairs = &found.pairs;
     let n = pairs.len();
     let figure = |a, b| Some(pairs.latency.at(a, b)).filter(|v| v.is_finite());
@@ -54,10 +54,10 @@ pub(super) fn assemble(
             .map(|a| (0..n).map(|b| pairs.is_measured(a, b)).collect())
             .collect(),
         pairs: pair_records(pairs, &found.contentions),
-        smt_pairs: groups(LevelKind::Smt).iter().flat_map(pairs_of).collect(),
+        smt_pairs: groups(LevelKind::Smt).iter().flat_map(list_pairs).collect(),
         llc_groups: lists(LevelKind::Llc),
         packages: lists(LevelKind::Package),
-        levels: levels(wiring),
+        levels: level_records(wiring),
         flat: wiring.is_flat,
         cannot_tell: wiring.cannot_tell.clone(),
         notes,
@@ -78,7 +78,7 @@ pub(super) fn assemble(
     (measured, contradictions)
 }
 
-fn pairs_of(group: &CpuSet) -> Vec<[usize; 2]> {
+fn list_pairs(group: &CpuSet) -> Vec<[usize; 2]> {
     let cpus: Vec<usize> = group.iter().collect();
     (0..cpus.len())
         .flat_map(|i| (i + 1..cpus.len()).map(move |j| (i, j)))
@@ -86,7 +86,7 @@ fn pairs_of(group: &CpuSet) -> Vec<[usize; 2]> {
         .collect()
 }
 
-fn levels(wiring: &Wiring) -> Vec<MeasuredLevel> {
+fn level_records(wiring: &Wiring) -> Vec<MeasuredLevel> {
     wiring
         .levels
         .iter()

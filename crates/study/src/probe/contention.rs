@@ -1,22 +1,22 @@
-//! Which CPUs share a core: work on both compared with work alone.
+//! Finds CPUs that share a core: work on two CPUs at a time is compared with work on one.
 //!
-//! Latency alone cannot find SMT siblings everywhere (on Zen 5 a sibling is at 18 ns and the other
-//! cores of the complex at 19 to 22). Two hyper-threads compete for the core, two cores do not. The
-//! nearest CPUs by latency are tried first, then reported siblings, and some strangers as a check;
-//! once a CPU's sibling is found, no others are tried.
+//! Latency alone does not always show SMT siblings (on Zen 5 a sibling is at 18 ns and the other
+//! cores of the complex at 19 to 22). Two hyper-threads compete for the core, two cores do not. For
+//! each CPU, the nearest CPUs by latency are tried first, then reported siblings, and a distant CPU
+//! as a check; once its sibling is found, no others are tried.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::estimate::Effort;
 use super::pairs::Pairs;
-use super::rounds::rounds;
+use super::rounds::schedule_rounds;
 use super::session::Session;
 use pinwise_machine::{MachineError, Port, Probe};
 use pinwise_record::Median;
 use pinwise_wiring::{NO_CONTENTION, PairMatrix, SMT_CONTENTION};
 
-/// Enough to distinguish 1.0 from 1.3.
+/// Enough to tell a ratio of 1.0 from 1.3.
 const EFFORT: Effort = Effort {
     least: 12,
     most: 60,
@@ -25,16 +25,16 @@ const EFFORT: Effort = Effort {
 };
 /// On a machine of up to this many CPUs every pair is tried.
 const ALL_PAIRS: usize = 8;
-/// Candidates for a sibling: CPUs within this many times the lowest latency of
-/// a row. On Zen 5 the whole complex is.
+/// A CPU is a candidate for a sibling if its latency is within this factor of the lowest. On Zen 5
+/// this includes the whole complex.
 const NEAR: f64 = 1.5;
-/// At most this many of them for each CPU.
+/// At most this many candidates for each CPU.
 const MAX_CANDIDATES: usize = 15;
 
-/// Ratios by rows of the pair, for each kind of work.
+/// The results by pair of CPU indices (rows of the latency matrix).
 pub(super) type Contentions = BTreeMap<(usize, usize), Ratios>;
 
-/// The results of one pair; `None` if not measured.
+/// Time of work on both CPUs over that on one, for each kind of work; `None` if not measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ratios {
     pub(super) spin: Option<Median>,
@@ -43,12 +43,12 @@ pub(super) struct Ratios {
 }
 
 impl Ratios {
-    /// The value used: that of floating-point work, else the larger of the others.
+    /// The deciding ratio: that of floating-point work, else the larger of the others.
     ///
-    /// While one CPU works alone the other waits in pauses, and waiting also takes a share of a
-    /// core: on Zen 4 siblings a spin loop showed 1.18 and integer work 1.13, but floating-point
-    /// work, which waiting does not use, 1.88 (separate cores: 1.00 to 1.02 for all three).
-    pub(super) fn value(&self) -> Option<f64> {
+    /// While one CPU works alone the other waits in a PAUSE loop, which takes a share of a shared
+    /// core, too: on Zen 4 siblings a spin loop showed 1.18 and integer work 1.13, but floating-point
+    /// work, whose units the loop does not use, 1.88 (separate cores: 1.00 to 1.02 for all three).
+    pub(super) fn deciding(&self) -> Option<f64> {
         let others = [self.spin, self.integer].into_iter().flatten();
         let larger = others.map(|m| m.value).reduce(f64::max);
         self.float.map(|m| m.value).or(larger)
@@ -62,23 +62,23 @@ pub(super) fn measure(
     found: &mut Contentions,
 ) -> Result<(), MachineError> {
     let mut core_of: Vec<usize> = (0..pairs.len()).collect();
-    let candidates = candidates(session, pairs);
-    let width = groups_apart(pairs).min(session.effort.parallel_pairs);
-    let rounds = rounds(&candidates, width);
+    let candidates = list_candidates(session, pairs);
+    let width = count_distant_cpus(pairs).min(session.effort.parallel_pairs);
+    let rounds = schedule_rounds(&candidates, width);
     let count = rounds.len();
     let mut missed = 0;
     for (done, round) in rounds.into_iter().enumerate() {
-        let open: Vec<(usize, usize)> = round
+        let undecided: Vec<(usize, usize)> = round
             .into_iter()
             .filter(|&(a, b)| pairs.len() <= ALL_PAIRS || core_of[a] != core_of[b])
             .collect();
         if session.time_left().is_zero() {
-            missed += open.len();
+            missed += undecided.len();
             continue;
         }
-        measure_round(session, pairs, &open, found)?;
-        for &(a, b) in &open {
-            let ratio = found.get(&(a, b)).and_then(Ratios::value);
+        measure_round(session, pairs, &undecided, found)?;
+        for &(a, b) in &undecided {
+            let ratio = found.get(&(a, b)).and_then(Ratios::deciding);
             if ratio.is_some_and(|r| r > SMT_CONTENTION) {
                 let (old, new) = (core_of[b], core_of[a]);
                 core_of
@@ -97,14 +97,14 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The ratios as evidence.
-pub(super) fn matrix(pairs: &Pairs, found: &Contentions) -> Option<PairMatrix> {
+/// The deciding ratios as a matrix; `None` if nothing was measured.
+pub(super) fn to_matrix(pairs: &Pairs, found: &Contentions) -> Option<PairMatrix> {
     if found.is_empty() {
         return None;
     }
     let mut matrix = PairMatrix::new(pairs.latency.cpus().to_vec());
     for (&(a, b), ratios) in found {
-        if let Some(value) = ratios.value() {
+        if let Some(value) = ratios.deciding() {
             matrix.set(a, b, value);
         }
     }
@@ -112,9 +112,9 @@ pub(super) fn matrix(pairs: &Pairs, found: &Contentions) -> Option<PairMatrix> {
 }
 
 /// Pairs that may be siblings, the likeliest first.
-fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
+fn list_candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
     let n = pairs.len();
-    let mut wanted: Vec<(usize, usize, f64)> = Vec::new();
+    let mut candidates: Vec<(usize, usize, f64)> = Vec::new();
     for a in 0..n {
         let mut row: Vec<(f64, usize)> = (0..n)
             .filter(|&b| b != a && pairs.latency.at(a, b).is_finite())
@@ -123,48 +123,48 @@ fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
         row.sort_by(|x, y| x.0.total_cmp(&y.0));
         let lowest = row.first().map_or(f64::NAN, |first| first.0);
         let is_near = |latency: f64| n <= ALL_PAIRS || latency <= NEAR * lowest;
-        // The first stranger is the check: it must not look like a sibling.
+        // The first distant CPU is the check: it must not look like a sibling.
         let reach = row
             .iter()
             .take_while(|(latency, _)| is_near(*latency))
             .count()
             + 1;
         for &(latency, b) in row.iter().take(reach.min(MAX_CANDIDATES)) {
-            wanted.push((a.min(b), a.max(b), latency / lowest));
+            candidates.push((a.min(b), a.max(b), latency / lowest));
         }
         let reported = (a + 1..n).filter(|&b| pairs.are_reported_siblings(&session.topology, a, b));
-        wanted.extend(reported.map(|b| (a, b, 0.0)));
+        candidates.extend(reported.map(|b| (a, b, 0.0)));
     }
-    wanted.sort_by(|x, y| x.2.total_cmp(&y.2).then((x.0, x.1).cmp(&(y.0, y.1))));
+    candidates.sort_by(|x, y| x.2.total_cmp(&y.2).then((x.0, x.1).cmp(&(y.0, y.1))));
     let mut seen = std::collections::BTreeSet::new();
-    wanted
+    candidates
         .into_iter()
         .map(|(a, b, _)| (a, b))
         .filter(|pair| seen.insert(*pair))
         .collect()
 }
 
-/// How many pairs can work at once without sharing a core: as many as there
-/// are CPUs that are far from each other.
-fn groups_apart(pairs: &Pairs) -> usize {
+/// How many CPUs are far from each other: that many pairs can be measured at once without sharing a
+/// core.
+fn count_distant_cpus(pairs: &Pairs) -> usize {
     let n = pairs.len();
-    let row_low = |a: usize| {
+    let lowest_latency = |a: usize| {
         let row = (0..n).map(|b| pairs.latency.at(a, b));
         row.filter(|v| v.is_finite()).fold(f64::INFINITY, f64::min)
     };
-    let mut apart: Vec<usize> = Vec::new();
+    let mut distant: Vec<usize> = Vec::new();
     for a in 0..n {
-        let reach = 2.0 * row_low(a);
+        let reach = 2.0 * lowest_latency(a);
         let is_far = |&b: &usize| pairs.latency.at(a, b) > reach;
-        if apart.iter().all(is_far) {
-            apart.push(a);
+        if distant.iter().all(is_far) {
+            distant.push(a);
         }
     }
-    apart.len().max(1)
+    distant.len().max(1)
 }
 
-/// Floating-point work for all pairs; the other kinds as well if it is slowed down, or siblings are
-/// reported.
+/// Measures floating-point work on all pairs of the round; other kinds of work on pairs that it slows
+/// down or that are reported as siblings.
 fn measure_round(
     session: &mut Session<'_>,
     pairs: &Pairs,

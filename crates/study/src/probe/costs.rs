@@ -1,5 +1,5 @@
-//! The cost of single operations: the spin-wait hint, a clock tick, a switch between threads, a
-//! wake-up.
+//! Measures the cost of single operations: the spin-wait hint, a context switch, a wake-up, and the
+//! clocks.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ const EFFORT: Effort = Effort {
     precision: 0.01,
     limit: Duration::from_millis(40),
 };
-/// Switches and wake-ups go through the scheduler and scatter more.
-const SCHEDULER: Effort = Effort {
+/// For switches and wake-ups, which go through the scheduler and vary more.
+const SCHEDULER_EFFORT: Effort = Effort {
     least: 25,
     most: 200,
     precision: 0.05,
     limit: Duration::from_millis(200),
 };
-/// PAUSE is measured on this many CPUs; beyond that, on one of each core.
+/// PAUSE is measured on at most this many CPUs; if there are more, on one CPU of each core.
 const MAX_CPUS: usize = 64;
 
-/// Clocks of the first CPU.
+/// Measures the clocks of the first CPU.
 pub(super) fn measure_clock(
     session: &mut Session<'_>,
 ) -> Result<Option<ClockRecord>, MachineError> {
@@ -47,8 +47,8 @@ pub(super) fn measure_clock(
     }))
 }
 
-/// The spin-wait hint on every CPU.
-pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, MachineError> {
+/// Measures the spin-wait hint on every CPU, up to [`MAX_CPUS`].
+pub(super) fn measure_pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, MachineError> {
     let all: Vec<usize> = session.topology.allowed.iter().collect();
     let one_per_core = session.topology.allowed_units(Level::Core);
     let cpus: Vec<usize> = if all.len() <= MAX_CPUS {
@@ -92,7 +92,7 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
     Ok(records)
 }
 
-/// A switch on the first CPU, and a wake-up from it to the next.
+/// Measures a context switch on the first CPU, and a wake-up from it to the next.
 pub(super) fn measure_scheduling(
     session: &mut Session<'_>,
 ) -> Result<Option<SchedulingRecord>, MachineError> {
@@ -100,11 +100,11 @@ pub(super) fn measure_scheduling(
     let (first, second) = (cpus.next(), cpus.next());
     drop(cpus);
     let Some(cpu) = first else { return Ok(None) };
-    let context_switch_ns = session.median(Probe::ContextSwitch { cpu }, SCHEDULER)?;
+    let context_switch_ns = session.median(Probe::ContextSwitch { cpu }, SCHEDULER_EFFORT)?;
     let futex_wake_ns = match second {
         Some(sleeper) => {
             let waker = cpu;
-            session.median(Probe::FutexWake { waker, sleeper }, SCHEDULER)?
+            session.median(Probe::FutexWake { waker, sleeper }, SCHEDULER_EFFORT)?
         }
         None => None,
     };

@@ -1,32 +1,32 @@
-//! How far a map can be trusted, given the earlier ones of the same boot.
+//! Judges how far a map can be trusted, given earlier maps of the same boot.
 //!
-//! The CPUs of a virtual machine may float over the host's. Then each map is right for the moment
-//! at which it was made, and five of six that contradict the report prove no more than the one that
-//! agrees: the wiring does not stay. So if maps of one boot disagree on a level, neither the report
-//! nor the newest map can be trusted. Pure: the caller finds the maps.
+//! The CPUs of a virtual machine may float over the host's. Then each map is right only for its
+//! moment, and five maps of six that contradict the report prove no more than the one that agrees.
+//! So if maps of one boot disagree on a level, neither the report nor the newest map is trusted.
 
 use pinwise_format::count;
 use pinwise_record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 
-use super::judge::{STAYS, contradictions, may_move};
+use super::judge::{STAYS, advise_if_moving, list_contradictions};
 
 /// Levels that divide the CPUs.
 static LEVELS: [LevelName; 3] = [LevelName::Smt, LevelName::Llc, LevelName::Package];
-/// Two maps that differ might be one disturbed map; more confirm it.
-const SURE_OF_TWO: f64 = 0.85;
-const SURE_OF_MORE: f64 = 0.95;
+/// Confidence that the wiring changes if two maps differ: one of them may have been disturbed.
+const CONFIDENCE_OF_TWO: f64 = 0.85;
+/// Confidence if more maps differ.
+const CONFIDENCE_OF_MORE: f64 = 0.95;
 
-/// The verdict of a single map on a level.
+/// What a single map says about a level.
 #[derive(Debug, PartialEq, Eq)]
-enum Says<'a> {
-    /// The report holds.
+enum MapVerdict<'a> {
+    /// The report is right.
     AsReported,
     /// These groups instead, or none.
     Otherwise(&'a [String]),
 }
 
-/// Judges a new map again in the light of earlier ones of the same boot, CPUs
-/// and report, newest first.
+/// Judges a new map again in the light of earlier ones (newest first) of the same boot, with the same
+/// CPUs and report.
 pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
     let Some(mut measured) = record.measured.take() else {
         return;
@@ -37,11 +37,11 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         .collect();
     let unstable: Vec<(&LevelName, String)> = LEVELS
         .iter()
-        .filter_map(|level| Some((level, disagreement(level, &measured, &maps)?)))
+        .filter_map(|level| Some((level, describe_disagreement(level, &measured, &maps)?)))
         .collect();
     for (level, sentence) in &unstable {
         for verdict in measured.verdicts.iter_mut().filter(|v| v.level == **level) {
-            distrust(verdict, sentence);
+            withdraw(verdict, sentence);
         }
     }
     let is_virtual = record.machine.hypervisor.is_some();
@@ -49,36 +49,44 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         Some((sentence, confidence)) => {
             add_moving_verdict(&mut measured.verdicts, sentence, confidence, is_virtual);
         }
-        None => measured.notes.extend(agreement(&measured, &maps)),
+        None => measured.notes.extend(describe_agreement(&measured, &maps)),
     }
-    record.contradictions = contradictions(&measured.verdicts);
+    record.contradictions = list_contradictions(&measured.verdicts);
     measured.answer = measured.answer_sentence(is_virtual);
     record.measured = Some(measured);
 }
 
-fn says<'a>(map: &'a Measured, level: &LevelName) -> Option<Says<'a>> {
+/// The map's own verdict on a level; `None` if it could not judge it.
+fn read_verdict<'a>(map: &'a Measured, level: &LevelName) -> Option<MapVerdict<'a>> {
     let verdict = map.verdicts.iter().find(|v| v.level == *level)?;
     match verdict.alone.unwrap_or(verdict.verdict) {
-        Agreement::Agrees => Some(Says::AsReported),
+        Agreement::Agrees => Some(MapVerdict::AsReported),
         Agreement::Contradicted => {
-            let found = map.levels.iter().find(|found| found.kind == *level);
-            let groups = found.map_or(&[][..], |found: &MeasuredLevel| &found.groups);
-            Some(Says::Otherwise(groups))
+            let measured = map.levels.iter().find(|measured| measured.kind == *level);
+            let groups = measured.map_or(&[][..], |measured: &MeasuredLevel| &measured.groups);
+            Some(MapVerdict::Otherwise(groups))
         }
         Agreement::CannotTell => None,
     }
 }
 
 /// How the maps disagree on a level; `None` if they do not.
-fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> Option<String> {
+fn describe_disagreement(
+    level: &LevelName,
+    newest: &Measured,
+    earlier: &[&Measured],
+) -> Option<String> {
     let maps = std::iter::once(newest).chain(earlier.iter().copied());
-    let all: Vec<Says<'_>> = maps.filter_map(|map| says(map, level)).collect();
-    let first = all.first()?;
-    if all.iter().all(|says| says == first) {
+    let verdicts: Vec<MapVerdict<'_>> = maps.filter_map(|map| read_verdict(map, level)).collect();
+    let first = verdicts.first()?;
+    if verdicts.iter().all(|verdict| verdict == first) {
         return None;
     }
-    let agree = all.iter().filter(|s| **s == Says::AsReported).count();
-    let listed = match (agree, all.len() - agree) {
+    let agree = verdicts
+        .iter()
+        .filter(|verdict| **verdict == MapVerdict::AsReported)
+        .count();
+    let counts = match (agree, verdicts.len() - agree) {
         (0, others) => format!("all {others} contradict the report, but not in the same way"),
         (1, 1) => "1 agrees with the report and 1 contradicts it".to_owned(),
         (1, others) => format!("1 agrees with the report and {others} contradict it"),
@@ -86,12 +94,13 @@ fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> 
         (some, others) => format!("{some} agree with the report and {others} contradict it"),
     };
     Some(format!(
-        "Of {} of this boot {listed}: trust neither the report nor this map.",
-        count(all.len(), "map")
+        "Of {} of this boot {counts}: trust neither the report nor this map.",
+        count(verdicts.len(), "map")
     ))
 }
 
-fn distrust(verdict: &mut LevelVerdict, sentence: &str) {
+/// Makes a verdict inconclusive, with the reason in front.
+fn withdraw(verdict: &mut LevelVerdict, sentence: &str) {
     verdict.alone = Some(verdict.verdict);
     verdict.verdict = Agreement::CannotTell;
     verdict.measured = format!("{sentence} This one: {}", verdict.measured);
@@ -99,27 +108,27 @@ fn distrust(verdict: &mut LevelVerdict, sentence: &str) {
     verdict.advice = String::new();
 }
 
-/// Why the wiring is known not to stay, and how sure that is.
+/// Why the wiring is known to change, and the confidence of that; `None` if it is not known to.
 fn why_moving(
     unstable: &[(&LevelName, String)],
     earlier: &[TopologyRecord],
 ) -> Option<(String, f64)> {
     if !unstable.is_empty() {
         let levels: Vec<&str> = unstable.iter().map(|(level, _)| level.as_str()).collect();
-        let sure = if earlier.len() > 1 {
-            SURE_OF_MORE
+        let confidence = if earlier.len() > 1 {
+            CONFIDENCE_OF_MORE
         } else {
-            SURE_OF_TWO
+            CONFIDENCE_OF_TWO
         };
         let sentence = format!(
             "{} of this boot differ ({}): the wiring changes, or cannot be measured here.",
             count(earlier.len() + 1, "map"),
             levels.join(", ")
         );
-        return Some((sentence, sure));
+        return Some((sentence, confidence));
     }
     let (map, verdict) = earlier.iter().find_map(|map| {
-        // Conclusions taken from an earlier map do not count for this one.
+        // Conclusions that a map took from an earlier one do not count.
         let is_moving = |v: &&LevelVerdict| {
             v.level == LevelName::Placement
                 && v.verdict == Agreement::Contradicted
@@ -135,7 +144,7 @@ fn why_moving(
     Some((sentence, verdict.confidence))
 }
 
-/// The verdict that the wiring does not stay, unless this map saw that itself.
+/// Adds the verdict that the wiring changes, unless this map observed that itself.
 fn add_moving_verdict(
     verdicts: &mut Vec<LevelVerdict>,
     sentence: String,
@@ -145,10 +154,12 @@ fn add_moving_verdict(
     let own = verdicts
         .iter()
         .position(|v| v.level == LevelName::Placement);
-    if own.is_some_and(|at| verdicts[at].verdict == Agreement::Contradicted) {
+    if own.is_some_and(|index| verdicts[index].verdict == Agreement::Contradicted) {
         return;
     }
-    let alone = own.map_or(Agreement::CannotTell, |at| verdicts.remove(at).verdict);
+    let alone = own.map_or(Agreement::CannotTell, |index| {
+        verdicts.remove(index).verdict
+    });
     verdicts.push(LevelVerdict {
         level: LevelName::Placement,
         verdict: Agreement::Contradicted,
@@ -156,16 +167,17 @@ fn add_moving_verdict(
         claim: STAYS.to_owned(),
         measured: sentence,
         confidence,
-        advice: may_move(is_virtual).to_owned(),
+        advice: advise_if_moving(is_virtual).to_owned(),
     });
 }
 
-/// How far maps that do not disagree agree: some may not be able to judge a level.
-fn agreement(newest: &Measured, earlier: &[&Measured]) -> Option<String> {
-    let all = || std::iter::once(newest).chain(earlier.iter().copied());
+/// A note on maps that do not disagree: they agree, or some could not judge a level.
+fn describe_agreement(newest: &Measured, earlier: &[&Measured]) -> Option<String> {
+    let maps = || std::iter::once(newest).chain(earlier.iter().copied());
     let mixed = LEVELS.iter().find_map(|level| {
-        let judging = all().filter(|map| map.verdicts.iter().any(|v| v.level == *level));
-        let (sure, open): (Vec<_>, Vec<_>) = judging.partition(|map| says(map, level).is_some());
+        let judging = maps().filter(|map| map.verdicts.iter().any(|v| v.level == *level));
+        let (sure, open): (Vec<_>, Vec<_>) =
+            judging.partition(|map| read_verdict(map, level).is_some());
         let is_mixed = !sure.is_empty() && !open.is_empty();
         is_mixed.then(|| {
             format!(
@@ -179,7 +191,11 @@ fn agreement(newest: &Measured, earlier: &[&Measured]) -> Option<String> {
     if mixed.is_some() {
         return mixed;
     }
-    let is_decisive = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
+    let is_decisive = |map: &&&Measured| {
+        LEVELS
+            .iter()
+            .any(|level| read_verdict(map, level).is_some())
+    };
     match earlier.iter().filter(is_decisive).count() {
         0 => None,
         1 => Some("An earlier map of this boot agrees on every level.".to_owned()),
@@ -194,7 +210,7 @@ mod tests {
     use super::*;
     use pinwise_topology::Topology;
 
-    /// A map that says so of the LLC, and names these groups.
+    /// A map with this verdict on the LLC and these measured groups.
     fn map(verdict: Agreement, groups: &[&str]) -> TopologyRecord {
         let topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         let mut record = TopologyRecord::new(&topology, &[]);
@@ -208,7 +224,7 @@ mod tests {
             confidence: 0.9,
             advice: String::new(),
         }];
-        record.contradictions = contradictions(&verdicts);
+        record.contradictions = list_contradictions(&verdicts);
         record.measured = Some(Box::new(Measured {
             verdicts,
             levels: vec![MeasuredLevel {
@@ -221,6 +237,7 @@ mod tests {
         record
     }
 
+    /// The sentence and the contradicted levels of the newest map after consulting earlier ones.
     fn consult_earlier(
         mut newest: TopologyRecord,
         earlier: &[TopologyRecord],
@@ -235,7 +252,7 @@ mod tests {
     const HALVES: [&str; 2] = ["0-1", "2-3"];
 
     #[test]
-    fn five_maps_against_one_leave_none_to_be_trusted() {
+    fn no_map_is_trusted_if_one_agrees_with_the_report_and_five_contradict_it() {
         let against = map(Agreement::Contradicted, &HALVES);
         let mut earlier = vec![against.clone(); 4];
         earlier.push(map(Agreement::Agrees, &[]));
@@ -289,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_map_watched_counts() {
+    fn a_change_that_an_earlier_map_observed_counts() {
         let mut moving = map(Agreement::Agrees, &[]);
         let verdicts = &mut moving.measured.as_mut().unwrap().verdicts;
         verdicts.push(LevelVerdict {
@@ -300,7 +317,7 @@ mod tests {
         let mut next = map(Agreement::Agrees, &[]);
         consult(&mut next, std::slice::from_ref(&moving));
         assert_eq!(next.contradictions[0].level, LevelName::Placement);
-        // The next one takes it from the map that saw it, and only once.
+        // It is taken from the map that observed it, and only once.
         let mut last = map(Agreement::Agrees, &[]);
         consult(&mut last, &[next.clone(), moving]);
         let sentence = &last.contradictions[0].measured;

@@ -1,10 +1,10 @@
-//! From batches to a median, and how many batches are enough.
+//! Measures probes in batches until their median is precise enough.
 //!
-//! The median of batches, not the mean of all: on a busy machine a few batches take a thousand
-//! times as long as the rest, and a mean follows them (a CAS mean spanned 28 to 1,793 ns within one
+//! The median of batches is used, not their mean: on a busy machine a few batches take a thousand
+//! times as long as the rest, and the mean follows them (a CAS mean spanned 28 to 1,793 ns within one
 //! state, while the median of batches stayed within 28 to 37). More batches are requested until the
-//! interval of the median is narrow, or the limit is reached; the interval is that of order
-//! statistics, which needs no distribution.
+//! median's interval is narrow or the limit is reached. The interval is that of order statistics,
+//! which assumes no distribution.
 
 use std::time::Duration;
 
@@ -15,35 +15,40 @@ use pinwise_stats::describe::{median_interval, quantile};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Batches grow by this factor from one look to the next.
+/// The number of requested batches grows by this factor from call to call.
 const GROWTH: f64 = 1.6;
 
-/// How hard to try.
+/// How many batches to measure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// Batches before the first look.
+    /// Minimum number of batches.
     pub(super) least: usize,
-    /// Batches after which it ends, narrow or not.
+    /// Maximum number of batches.
     pub(super) most: usize,
-    /// Half-width of the interval, as a share of the median, that is enough.
+    /// Sufficient half-width of the interval, relative to the median.
     pub(super) precision: f64,
-    /// Time for all.
+    /// Maximum time.
     pub(super) limit: Duration,
 }
 
-/// Everything one probe gave so far.
+/// All batches of one probe so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
     pub(super) values: Vec<f64>,
+    /// Bandwidth that load threads reached meanwhile, by batch.
     pub(super) background: Vec<f64>,
+    /// Batches discarded because of a context switch.
     pub(super) switched: usize,
+    /// Batches discarded because of stolen time.
     pub(super) stolen: usize,
+    /// Was a thread on another CPU than requested?
     pub(super) is_displaced: bool,
+    /// Why the probe is not available, if it is not.
     pub(super) unavailable: Option<String>,
 }
 
 impl Sample {
-    fn absorb(&mut self, batches: Batches) {
+    fn add(&mut self, batches: Batches) {
         self.values
             .extend(batches.values.into_iter().filter(|v| v.is_finite()));
         self.background.extend(batches.background);
@@ -69,8 +74,7 @@ impl Sample {
         })
     }
 
-    /// The value that nine of ten batches exceed: load during them raises the median several times
-    /// over, and this far less.
+    /// The value that 90 % of batches exceed. Load may multiply the median, but hardly raises this.
     pub(super) fn floor(&self) -> f64 {
         quantile(&self.values, 0.1)
     }
@@ -90,8 +94,8 @@ impl Sample {
     }
 }
 
-/// Makes probes at the same time until each is settled or the limit is
-/// reached. They must not share a CPU.
+/// Runs probes at the same time until each is settled or the limit is reached. The probes must not
+/// share a CPU.
 pub(super) fn estimate(
     machine: &mut dyn Prober,
     probes: &[Probe],
@@ -99,32 +103,35 @@ pub(super) fn estimate(
 ) -> Result<Vec<Sample>, MachineError> {
     let mut samples = vec![Sample::default(); probes.len()];
     let started = machine.now();
-    let mut wanted = effort.least;
+    let mut count = effort.least;
     loop {
-        let open: Vec<usize> = (0..probes.len())
+        let unsettled: Vec<usize> = (0..probes.len())
             .filter(|&index| !samples[index].is_settled(effort))
             .collect();
         let left = effort
             .limit
             .saturating_sub(machine.now().saturating_sub(started));
-        if open.is_empty() || left.is_zero() {
+        if unsettled.is_empty() || left.is_zero() {
             return Ok(samples);
         }
-        let batch: Vec<Probe> = open.iter().map(|&index| probes[index].clone()).collect();
+        let open_probes: Vec<Probe> = unsettled
+            .iter()
+            .map(|&index| probes[index].clone())
+            .collect();
         let before = machine.now();
-        let answers = machine.probe(&batch, wanted, left)?;
-        for (index, batches) in open.into_iter().zip(answers) {
-            samples[index].absorb(batches);
+        let answers = machine.probe(&open_probes, count, left)?;
+        for (index, batches) in unsettled.into_iter().zip(answers) {
+            samples[index].add(batches);
         }
         if machine.now() == before {
             // A stopped clock must not cause an endless loop.
             return Ok(samples);
         }
-        wanted = next_count(wanted, effort);
+        count = next_count(count, effort);
     }
 }
 
-/// Number of batches of the next call: the total grows by [`GROWTH`].
+/// Number of batches of the next call.
 fn next_count(last: usize, effort: &Effort) -> usize {
     let next = whole_usize((last as f64 * GROWTH).ceil());
     next.clamp(1, effort.most.max(1))
@@ -136,7 +143,7 @@ mod tests {
 
     fn sample(values: &[f64]) -> Sample {
         let mut sample = Sample::default();
-        sample.absorb(Batches {
+        sample.add(Batches {
             values: values.to_vec(),
             was_in_place: true,
             ..Batches::default()
@@ -152,7 +159,7 @@ mod tests {
     };
 
     #[test]
-    fn a_narrow_interval_settles_an_estimate() {
+    fn an_estimate_is_settled_by_a_narrow_interval_or_the_maximum_number() {
         let narrow: Vec<f64> = (0..20).map(|i| 40.0 + 0.01 * f64::from(i)).collect();
         assert!(sample(&narrow).is_settled(&EFFORT));
         let wide: Vec<f64> = (0..20).map(|i| 40.0 + f64::from(i)).collect();
@@ -164,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_figures_do_not_count() {
+    fn values_that_are_not_finite_do_not_count() {
         let values = sample(&[1.0, f64::NAN, 2.0, f64::INFINITY, 3.0]);
         assert_eq!(values.median().map(|m| m.value), Some(2.0));
     }

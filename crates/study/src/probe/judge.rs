@@ -1,11 +1,11 @@
-//! The system's report against what was measured, level by level.
+//! Judges the system's report by the measurement, level by level.
 //!
-//! Pure. A verdict needs figures on both sides of the question: if they are missing or lie in
-//! between, it is "inconclusive", never "agrees".
+//! A verdict needs figures that are clearly on one side: if they are missing or lie in between, it is
+//! "inconclusive", never "agrees".
 
 mod groups;
 
-use groups::groups;
+use groups::judge_groups;
 
 use super::memory::{NodeLatency, reported_caches};
 use super::pairs::Pairs;
@@ -17,14 +17,15 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{Level, Topology};
 use pinwise_wiring::{LevelKind, PairMatrix, Wiring};
 
-/// A far node's memory takes at least this many times as long as a near one's.
-const FAR_NODE: f64 = 1.05;
-/// A cache is contradicted if a program sees less than this share of it, or more than its inverse.
-const CACHE_SHARE: f64 = 0.5;
-/// Groups that are named in a sentence before "and so on".
-const NAMED: usize = 4;
+/// Memory of another node counts as far if a load takes at least this many times as long.
+const MIN_FAR_RATIO: f64 = 1.05;
+/// A reported cache size is contradicted if less than this share of it is effective, or more than the
+/// inverse.
+const MIN_CACHE_SHARE: f64 = 0.5;
+/// At most this many groups are named in a sentence.
+const MAX_NAMED: usize = 4;
 
-/// Everything that verdicts rest on.
+/// Everything that verdicts are based on.
 pub(super) struct Case<'a> {
     pub(super) topology: &'a Topology,
     pub(super) pairs: &'a Pairs,
@@ -33,13 +34,13 @@ pub(super) struct Case<'a> {
     pub(super) ladder: Option<&'a LadderRecord>,
     pub(super) nodes: &'a [NodeLatency],
     pub(super) drift: Option<&'a DriftRecord>,
-    /// What changed between the start and the end of measuring.
+    /// Pairs that changed between the start and the end of measuring, as full sentences.
     pub(super) changed: &'a [String],
-    /// Others used the CPUs for some of the time.
+    /// Did other programs use the CPUs for some of the time?
     pub(super) is_disturbed: bool,
 }
 
-/// What one verdict says, before it has a level.
+/// A verdict without its level.
 struct Opinion {
     verdict: Agreement,
     claim: String,
@@ -49,7 +50,7 @@ struct Opinion {
 }
 
 impl Opinion {
-    fn at(self, level: LevelName) -> LevelVerdict {
+    fn with_level(self, level: LevelName) -> LevelVerdict {
         LevelVerdict {
             level,
             verdict: self.verdict,
@@ -61,8 +62,8 @@ impl Opinion {
         }
     }
 
-    /// Results found while the wiring changed prove nothing.
-    fn weaken_as_unstable(self) -> Self {
+    /// Makes a verdict inconclusive that was found while the wiring changed.
+    fn withdraw_as_unstable(self) -> Self {
         let measured = format!("Before the wiring changed: {}", self.measured);
         Self::cannot_tell(self.claim, measured)
     }
@@ -79,32 +80,32 @@ impl Opinion {
 }
 
 /// A verdict for every level that the system reports or the probes found.
-pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
-    let wired = |level, kind| {
-        let opinion = groups(case, level, kind);
+pub(super) fn judge_levels(case: &Case<'_>) -> Vec<LevelVerdict> {
+    let judge_wiring = |level, kind| {
+        let opinion = judge_groups(case, level, kind);
         match has_moved(case) && opinion.verdict == Agreement::Contradicted {
-            true => opinion.weaken_as_unstable(),
+            true => opinion.withdraw_as_unstable(),
             false => opinion,
         }
     };
     let mut verdicts = vec![
-        wired(Level::Core, LevelKind::Smt).at(LevelName::Smt),
-        wired(Level::Llc, LevelKind::Llc).at(LevelName::Llc),
-        wired(Level::Package, LevelKind::Package).at(LevelName::Package),
+        judge_wiring(Level::Core, LevelKind::Smt).with_level(LevelName::Smt),
+        judge_wiring(Level::Llc, LevelKind::Llc).with_level(LevelName::Llc),
+        judge_wiring(Level::Package, LevelKind::Package).with_level(LevelName::Package),
     ];
-    verdicts.extend(nodes(case).map(|opinion| opinion.at(LevelName::Numa)));
+    verdicts.extend(judge_nodes(case).map(|opinion| opinion.with_level(LevelName::Numa)));
     verdicts.extend(
-        caches(case)
+        judge_caches(case)
             .into_iter()
-            .map(|opinion| opinion.at(LevelName::Cache)),
+            .map(|opinion| opinion.with_level(LevelName::Cache)),
     );
-    verdicts.extend(judge_stacking(case).map(|opinion| opinion.at(LevelName::Stacked)));
-    verdicts.extend(placement(case).map(|opinion| opinion.at(LevelName::Placement)));
+    verdicts.extend(judge_stacking(case).map(|opinion| opinion.with_level(LevelName::Stacked)));
+    verdicts.extend(judge_stability(case).map(|opinion| opinion.with_level(LevelName::Placement)));
     verdicts
 }
 
-/// The contradicted ones, as scripts read them.
-pub(super) fn contradictions(verdicts: &[LevelVerdict]) -> Vec<Contradiction> {
+/// The contradicted verdicts, in the record's form for scripts.
+pub(super) fn list_contradictions(verdicts: &[LevelVerdict]) -> Vec<Contradiction> {
     verdicts
         .iter()
         .filter(|verdict| verdict.verdict == Agreement::Contradicted)
@@ -128,16 +129,16 @@ const fn agrees(claim: String, measured: String, confidence: f64) -> Opinion {
     }
 }
 
-/// Are far nodes far?
-fn nodes(case: &Case<'_>) -> Option<Opinion> {
+/// Is memory of other NUMA nodes slower?
+fn judge_nodes(case: &Case<'_>) -> Option<Opinion> {
     let reported = case.topology.usable_memory_nodes().len();
     if reported < 2 {
         return None;
     }
     let claim = format!("The system reports {reported} NUMA nodes with memory.");
     let latency = |is_near: bool| -> Vec<f64> {
-        let chosen = case.nodes.iter();
-        chosen
+        let nodes = case.nodes.iter();
+        nodes
             .filter(|n| (n.cpu_node == n.memory_node) == is_near)
             .map(|n| n.latency_ns.value)
             .collect()
@@ -155,7 +156,7 @@ fn nodes(case: &Case<'_>) -> Option<Opinion> {
         quantile(&far, 0.5),
         quantile(&near, 0.5)
     );
-    Some(if ratio >= FAR_NODE {
+    Some(if ratio >= MIN_FAR_RATIO {
         agrees(claim, measured, 0.9)
     } else {
         Opinion {
@@ -169,9 +170,10 @@ fn nodes(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// Sizes of caches as a program sees them now: this excludes what others keep in a shared cache,
-/// and in the host's. One opinion for all that agree, one for the others.
-fn caches(case: &Case<'_>) -> Vec<Opinion> {
+/// Are the reported cache sizes effective? What other programs, or other guests of the host, keep in a
+/// shared cache is not available. One opinion for all sizes that agree, one for the others, one for
+/// caches that were not seen.
+fn judge_caches(case: &Case<'_>) -> Vec<Opinion> {
     let plateaus = case.ladder.map_or(&[][..], |ladder| &ladder.plateaus);
     let known = plateaus.iter().filter_map(|plateau| {
         let (effective, reported) = (plateau.effective_bytes?, plateau.reported_bytes?);
@@ -190,19 +192,19 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         .collect();
     let right = (!right.is_empty()).then(|| {
         agrees(
-            SeenCache::claim(&right),
-            SeenCache::measured_sizes(&right),
+            SeenCache::describe_reported(&right),
+            SeenCache::describe_measured(&right),
             0.8,
         )
     });
-    let open = other_sizes(case, &wrong)
+    let others = judge_other_sizes(case, &wrong)
         .into_iter()
-        .chain(unseen_caches(case, &seen));
-    right.into_iter().chain(open).collect()
+        .chain(judge_unseen_caches(case, &seen));
+    right.into_iter().chain(others).collect()
 }
 
-/// Reported caches whose end the ladder did not show.
-fn unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
+/// Reported caches at whose size the ladder showed no step.
+fn judge_unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
     let ladder = case.ladder.filter(|ladder| !ladder.plateaus.is_empty())?;
     let reported = reported_caches(case.topology, ladder.cpu);
     let mut unseen: Vec<(u8, u64)> = reported
@@ -212,19 +214,19 @@ fn unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
         .collect();
     unseen.sort_unstable();
     unseen.dedup_by_key(|(level, _)| *level);
-    let named = |(level, bytes): &(u8, u64)| format!("L{level} ({})", round_bytes(*bytes));
-    let named: Vec<String> = unseen.iter().map(named).collect();
-    (!named.is_empty()).then(|| {
-        let named = named.join(", ");
-        let claim = format!("The kernel claims {named}.");
+    let describe = |(level, bytes): &(u8, u64)| format!("L{level} ({})", round_bytes(*bytes));
+    let names: Vec<String> = unseen.iter().map(describe).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        let claim = format!("The kernel claims {names}.");
         let measured = format!(
-            "The kernel claims {named}; measurement does not confirm it: loads do not get slower where it would end."
+            "The kernel claims {names}; measurement does not confirm it: loads do not get slower where it would end."
         );
         Opinion::cannot_tell(claim, measured)
     })
 }
 
-/// A cache that the system reports and a program has seen.
+/// A reported cache whose effective size was measured, in bytes.
 struct SeenCache {
     level: u8,
     effective: u64,
@@ -235,10 +237,10 @@ struct SeenCache {
 impl SeenCache {
     fn agrees(&self) -> bool {
         let share = self.effective as f64 / self.reported as f64;
-        (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share)
+        (MIN_CACHE_SHARE..=1.0 / MIN_CACHE_SHARE).contains(&share)
     }
 
-    fn claim(caches: &[Self]) -> String {
+    fn describe_reported(caches: &[Self]) -> String {
         let sizes = caches
             .iter()
             .map(|cache| format!("an L{} of {}", cache.level, round_bytes(cache.reported)));
@@ -246,8 +248,8 @@ impl SeenCache {
         format!("The system reports {}.", sizes.join(", "))
     }
 
-    fn measured_sizes(caches: &[Self]) -> String {
-        let seen = caches.iter().map(|cache| {
+    fn describe_measured(caches: &[Self]) -> String {
+        let sizes = caches.iter().map(|cache| {
             format!(
                 "{} of L{} at {:.1} ns a load",
                 round_bytes(cache.effective),
@@ -255,18 +257,19 @@ impl SeenCache {
                 cache.latency_ns
             )
         });
-        let seen: Vec<String> = seen.collect();
+        let sizes: Vec<String> = sizes.collect();
         format!(
             "With the current other load, a program sees {}.",
-            seen.join(", ")
+            sizes.join(", ")
         )
     }
 }
 
-/// The caches for which a program sees much less or more than is reported.
-fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
+/// Caches of which much less or more than reported is effective.
+fn judge_other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
     let largest = caches.last()?;
-    let (claim, measured) = (SeenCache::claim(caches), SeenCache::measured_sizes(caches));
+    let claim = SeenCache::describe_reported(caches);
+    let measured = SeenCache::describe_measured(caches);
     let advice = match case.is_disturbed {
         true => {
             "Measure again while nothing else runs before you size working sets by it.".to_owned()
@@ -276,7 +279,7 @@ fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
             round_bytes(largest.effective)
         ),
     };
-    // The host's other guests may use the rest.
+    // In a virtual machine, other guests of the host may use the rest.
     if !case.is_disturbed && case.topology.identity.hypervisor.is_none() {
         return Some(Opinion {
             verdict: Agreement::Contradicted,
@@ -297,13 +300,13 @@ fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
     })
 }
 
-/// CPUs that take turns on one hardware thread.
+/// Do CPUs take turns on one hardware thread?
 fn judge_stacking(case: &Case<'_>) -> Option<Opinion> {
     let pairs = case.pairs.stacked_pairs();
     let (a, b, lost) = *pairs.first()?;
-    let named: Vec<String> = pairs
+    let names: Vec<String> = pairs
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|(a, b, _)| format!("{{{a},{b}}}"))
         .collect();
     Some(Opinion {
@@ -311,7 +314,7 @@ fn judge_stacking(case: &Case<'_>) -> Option<Opinion> {
         claim: format!("The system reports CPUs {a} and {b} as two hardware threads."),
         measured: format!(
             "CPUs {} never ran at the same time: the hypervisor preempted {a} or {b} {}, another program {}. They seem to take turns on one hardware thread.",
-            named.join(" "),
+            names.join(" "),
             count(lost.stolen, "time"),
             count(lost.switched, "time")
         ),
@@ -321,11 +324,11 @@ fn judge_stacking(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// The claim about the wiring over time.
+/// The claim that the verdict on stability judges.
 pub(super) const STAYS: &str = "Placements assume that the wiring does not change.";
 
-/// What to do if it does not.
-pub(super) const fn may_move(is_virtual: bool) -> &'static str {
+/// What to do if the wiring changes.
+pub(super) const fn advise_if_moving(is_virtual: bool) -> &'static str {
     if is_virtual {
         "Do not use core or LLC placements on this VM: its CPUs float over the host's. Ask for pinned vCPUs, or compare placements only within a run of pinwise compare."
     } else {
@@ -338,9 +341,9 @@ fn has_moved(case: &Case<'_>) -> bool {
     !case.changed.is_empty() || case.drift.is_some_and(|drift| drift.changes > 0)
 }
 
-/// Does the wiring stay as it is?
-fn placement(case: &Case<'_>) -> Option<Opinion> {
-    let advice = may_move(case.topology.identity.hypervisor.is_some());
+/// Does the wiring stay the same?
+fn judge_stability(case: &Case<'_>) -> Option<Opinion> {
+    let advice = advise_if_moving(case.topology.identity.hypervisor.is_some());
     let opinion = |verdict, measured, confidence, advice: &str| Opinion {
         verdict,
         claim: STAYS.to_owned(),
@@ -377,7 +380,7 @@ mod tests {
     use pinwise_record::PlateauRecord;
 
     #[test]
-    fn a_cache_that_the_ladder_does_not_show_is_not_agreed_with() {
+    fn a_cache_that_the_ladder_does_not_show_is_inconclusive() {
         let text = "l3:1(size=32MB) l2:2(size=1MB) l1d:1(size=48KB) core:1 pu:1";
         let topology = Topology::from_synthetic(text).unwrap();
         let plateau = |level, effective_bytes, reported_bytes| PlateauRecord {
@@ -386,7 +389,7 @@ mod tests {
             effective_bytes,
             reported_bytes,
         };
-        let check = |plateaus: Vec<PlateauRecord>| -> Vec<(Agreement, String)> {
+        let judge = |plateaus: Vec<PlateauRecord>| -> Vec<(Agreement, String)> {
             let ladder = LadderRecord {
                 cpu: 0,
                 points: Vec::new(),
@@ -404,12 +407,12 @@ mod tests {
                 changed: &[],
                 is_disturbed: false,
             };
-            let opinions = caches(&case).into_iter();
+            let opinions = judge_caches(&case).into_iter();
             opinions.map(|o| (o.verdict, o.measured)).collect()
         };
         let (l1, l2) = (Some(48 << 10), Some(1 << 20));
         let inner = [plateau(Some(1), l1, l1), plateau(Some(2), l2, l2)];
-        let mut shown = check([&inner[..], &[plateau(None, None, None)]].concat());
+        let mut shown = judge([&inner[..], &[plateau(None, None, None)]].concat());
         assert_eq!(shown.len(), 2, "{shown:?}");
         let (verdict, measured) = shown.pop().unwrap();
         assert_eq!(verdict, Agreement::CannotTell);
@@ -418,7 +421,7 @@ mod tests {
         assert_eq!(shown[0].0, Agreement::Agrees);
         let l3 = Some(32 << 20);
         let outer = plateau(Some(3), l3, l3);
-        assert_eq!(check([&inner[..], &[outer]].concat()).len(), 1);
-        assert!(check(Vec::new()).is_empty());
+        assert_eq!(judge([&inner[..], &[outer]].concat()).len(), 1);
+        assert!(judge(Vec::new()).is_empty());
     }
 }

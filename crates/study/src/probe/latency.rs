@@ -1,57 +1,59 @@
-//! Which pairs of CPUs are measured: all of them if time allows, else through leaders.
+//! Measures latencies between CPUs: of all pairs if time allows, else estimated through leaders.
 //!
 //! ```text
-//! few CPUs, or undisturbed in parallel ─► every pair
-//! else: `leaders` ─► a random sample of what was skipped is measured after all
+//! enough time for every pair ─► every pair
+//! else: `leaders` ─► a random sample of the skipped pairs is measured after all
 //! ```
 //!
-//! Only as many pairs are measured in parallel as were shown, on this machine and at this moment,
-//! not to change the figures.
+//! Pairs are measured in parallel only as far as a test shows, on this machine and at this moment,
+//! that this does not change the figures.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::leaders;
-use super::pairs::{Pairs, ask, least, measure_round, measure_transfers, usable_nodes};
+use super::pairs::{
+    Pairs, count_usable_nodes, measure_round, measure_transfers, probe_pairs, smallest_latency,
+};
 use super::rounds::tournament;
 use super::session::Session;
 use pinwise_format::whole_usize;
 use pinwise_machine::MachineError;
 use pinwise_stats::describe::quantile;
 
-/// Pairs in parallel may change each other's figures by this share.
-const DISTURBANCE: f64 = 1.06;
-/// Pairs that the disturbance is judged by.
+/// Pairs in parallel may lengthen each other's latency by at most this factor.
+const MAX_DISTURBANCE: f64 = 1.06;
+/// Number of pairs by which the disturbance is judged.
 const JUDGED_PAIRS: usize = 6;
 /// With fewer CPUs the pairs are measured one after the other, which is fast enough.
 const MIN_PARALLEL: usize = 8;
-/// Skipped pairs that are measured after all: this share of them, within
-/// these bounds.
+/// Share of the skipped pairs that are measured after all …
 const VERIFIED_SHARE: f64 = 0.02;
+/// … but at least and at most this many.
 const VERIFIED: (usize, usize) = (30, 200);
-/// A skipped pair disagrees if it is off by this factor: levels differ by more, places on one mesh
-/// by less.
-const DISAGREES: f64 = 1.5;
+/// A skipped pair disagrees with its estimate if it is off by this factor: levels differ by more,
+/// places on one mesh by less.
+const MAX_ESTIMATE_RATIO: f64 = 1.5;
 
 /// Measures the pairs of the allowed CPUs within the part's time.
 pub(super) fn measure(
     session: &mut Session<'_>,
-    chance: &mut ChaCha8Rng,
+    rng: &mut ChaCha8Rng,
     pairs: &mut Pairs,
 ) -> Result<(), MachineError> {
     *pairs = Pairs::new(&session.topology);
     if pairs.len() < 2 {
         return Ok(());
     }
-    let width = widest_undisturbed(session, pairs, chance)?;
+    let width = widest_undisturbed(session, pairs, rng)?;
     session.effort.parallel_pairs = width;
     let all = tournament(pairs.len());
-    let homes = usable_nodes(&session.topology).min(2);
+    let homes = count_usable_nodes(&session.topology).min(2);
     let needed = pairs.cost * u32::try_from(all.len() * homes / width).unwrap_or(u32::MAX);
     let missed = if pairs.len() <= MIN_PARALLEL || needed <= session.time_left() {
         measure_transfers(session, pairs, &all, width)?
     } else {
-        leaders::measure(session, pairs, width, chance)?
+        leaders::measure(session, pairs, width, rng)?
     };
     if missed > 0 {
         session.leave_out(format!(
@@ -59,19 +61,19 @@ pub(super) fn measure(
             all.len()
         ));
     }
-    verify(session, pairs, chance)
+    verify_sample(session, pairs, rng)
 }
 
-/// The largest number of pairs at once that leaves the figures unchanged: all, half, a quarter of
-/// what fits, or 1.
+/// The largest number of pairs in parallel that leaves the figures unchanged: as many as fit, half or
+/// a quarter of that, or 1.
 fn widest_undisturbed(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
-    chance: &mut ChaCha8Rng,
+    rng: &mut ChaCha8Rng,
 ) -> Result<usize, MachineError> {
     let n = pairs.len();
     let mut rows: Vec<usize> = (0..n).collect();
-    rows.shuffle(chance);
+    rows.shuffle(rng);
     let disjoint: Vec<(usize, usize)> = rows.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     let judged = &disjoint[..disjoint.len().min(JUDGED_PAIRS)];
     let before = measure_alone(session, pairs, judged)?;
@@ -90,17 +92,17 @@ fn widest_undisturbed(
             .map(|i| together[i] / (before[i] * after[i]).sqrt())
             .filter(|ratio| ratio.is_finite())
             .collect();
-        let is_like_alone = !ratios.is_empty()
-            && quantile(&ratios, 0.5) <= DISTURBANCE
-            && quantile(&ratios, 0.8) <= DISTURBANCE.powi(2);
-        if is_like_alone {
+        let is_undisturbed = !ratios.is_empty()
+            && quantile(&ratios, 0.5) <= MAX_DISTURBANCE
+            && quantile(&ratios, 0.8) <= MAX_DISTURBANCE.powi(2);
+        if is_undisturbed {
             return Ok(width);
         }
     }
     Ok(1)
 }
 
-/// Medians of these pairs, one after the other; also learns how long one takes.
+/// Latencies of these pairs, measured one after the other. Also sets the time that a pair takes.
 fn measure_alone(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -118,22 +120,24 @@ fn measure_alone(
         .collect())
 }
 
-/// Medians of the judged pairs while all the others run as well. They are used to judge, not kept.
+/// Latencies of the judged pairs while all others are measured, too. The figures are not kept.
 fn measure_concurrently(
     session: &mut Session<'_>,
     pairs: &Pairs,
     all: &[(usize, usize)],
     judged: &[(usize, usize)],
 ) -> Result<Vec<f64>, MachineError> {
-    let answers = ask(session, pairs, all)?;
-    Ok(judged.iter().map(|&pair| least(&answers, pair)).collect())
+    let answers = probe_pairs(session, pairs, all)?;
+    let latencies = judged.iter().map(|&pair| smallest_latency(&answers, pair));
+    Ok(latencies.collect())
 }
 
-/// Measures again, alone, a random sample of what was skipped, or was measured in parallel.
-fn verify(
+/// Measures a random sample of the pairs that were skipped, or else measured in parallel, one after
+/// the other, and counts disagreements.
+fn verify_sample(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
-    chance: &mut ChaCha8Rng,
+    rng: &mut ChaCha8Rng,
 ) -> Result<(), MachineError> {
     let mut to_verify: Vec<(usize, usize)> = tournament(pairs.len())
         .into_iter()
@@ -142,23 +146,23 @@ fn verify(
     if to_verify.is_empty() && session.effort.parallel_pairs > 1 {
         to_verify = tournament(pairs.len());
     }
-    to_verify.shuffle(chance);
+    to_verify.shuffle(rng);
     to_verify.truncate(sample_size(to_verify.len()));
     for (a, b) in to_verify {
         if session.time_left().is_zero() {
             break;
         }
-        let measured = pairs.latency.at(a, b);
-        let answers = ask(session, pairs, &[(a, b)])?;
-        let found = least(&answers, (a, b));
-        if !found.is_finite() {
+        let before = pairs.latency.at(a, b);
+        let answers = probe_pairs(session, pairs, &[(a, b)])?;
+        let now = smallest_latency(&answers, (a, b));
+        if !now.is_finite() {
             continue;
         }
         session.effort.pairs_verified += 1;
-        if found > DISAGREES * measured || measured > DISAGREES * found {
+        if now > MAX_ESTIMATE_RATIO * before || before > MAX_ESTIMATE_RATIO * now {
             session.effort.pairs_disagreed += 1;
         }
-        pairs.note_all(&answers);
+        pairs.add_answers(&answers);
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! Leaders represent their groups, so that not every pair is measured.
+//! Measures fewer pairs: CPUs form groups around leaders, whose latencies stand for the group.
 //!
 //! ```text
-//! a leader and its row ─► near ones are its group ─► the farthest of the rest
-//! leads next … ─► pairs within groups ─► the rest is taken from the leaders
+//! measure a leader's row ─► CPUs near it are its group ─► the farthest of the
+//! rest is the next leader … ─► measure pairs within groups ─► estimate the
+//! other pairs from their leaders
 //! ```
 
 use std::collections::BTreeMap;
@@ -16,34 +17,34 @@ use super::session::Session;
 use pinwise_machine::MachineError;
 use pinwise_stats::describe::quantile;
 
-/// A leader's group: CPUs within this many times the second-lowest latency of
-/// its row (the lowest may be an SMT sibling). Between caches the published
-/// matrices have factors of 2 to 5, within one up to 1.4.
+/// A CPU belongs to a leader's group up to this many times the second-lowest latency of the leader's
+/// row (the lowest may be an SMT sibling's). In published matrices, latencies between caches are 2 to
+/// 5 times those within one, which vary by up to 1.4.
 const NEAR: f64 = 1.5;
 
-/// Groups around leaders; only pairs within groups and of leaders are
-/// measured, the rest is taken from them.
+/// Measures the pairs of leaders and those within groups, and estimates the rest. Returns how many
+/// pairs within groups time did not allow.
 pub(super) fn measure(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     width: usize,
-    chance: &mut ChaCha8Rng,
+    rng: &mut ChaCha8Rng,
 ) -> Result<usize, MachineError> {
-    let leader_of = elect(session, pairs, width)?;
+    let leader_of = choose_leaders(session, pairs, width)?;
     let mut within: Vec<(usize, usize)> = tournament(pairs.len())
         .into_iter()
         .filter(|&(a, b)| leader_of[a] == leader_of[b] && !pairs.is_measured(a, b))
         .collect();
-    within.shuffle(chance);
-    // If time is short, reported neighbours come first: the report is a hint, though not evidence.
+    within.shuffle(rng);
+    // If time is short, reported siblings come first: the report is a hint, but not evidence.
     within.sort_by_key(|&(a, b)| !pairs.are_reported_siblings(&session.topology, a, b));
     let missed = measure_transfers(session, pairs, &within, width)?;
-    fill(session, pairs, &leader_of);
+    estimate_missing_pairs(session, pairs, &leader_of);
     Ok(missed)
 }
 
-/// Leaders and their groups: for each row the row of its leader.
-fn elect(
+/// Chooses leaders and measures their rows; returns the leader of each row.
+fn choose_leaders(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     width: usize,
@@ -76,7 +77,7 @@ fn elect(
         .collect())
 }
 
-/// Rows that are near this one.
+/// Rows that are near the leader.
 fn find_near_rows(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
     let mut figures: Vec<f64> = rows
         .iter()
@@ -93,13 +94,13 @@ fn find_near_rows(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Takes pairs of different groups from their leaders, and pairs within a group that time did not
-/// allow from the group's middle.
-fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
+/// Estimates the latency of pairs that were not measured: between groups from their leaders, within a
+/// group by the median of the leader's latencies.
+fn estimate_missing_pairs(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
     let n = pairs.len();
-    let mut middles: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut medians: BTreeMap<usize, f64> = BTreeMap::new();
     for &leader in leader_of {
-        middles.entry(leader).or_insert_with(|| {
+        medians.entry(leader).or_insert_with(|| {
             let members: Vec<usize> = (0..n).filter(|&row| leader_of[row] == leader).collect();
             let figures: Vec<f64> = members
                 .iter()
@@ -115,7 +116,7 @@ fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
                 continue;
             }
             let estimate = if leader_of[a] == leader_of[b] {
-                middles[&leader_of[a]]
+                medians[&leader_of[a]]
             } else {
                 estimate_by_leaders(pairs, leader_of, a, b)
             };
@@ -127,8 +128,8 @@ fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
     }
 }
 
-/// Mean of what was measured between one and the other's leader; else between
-/// the leaders.
+/// Mean of the measured latencies between each CPU and the other's leader; if there is none, the
+/// latency between the leaders.
 fn estimate_by_leaders(pairs: &Pairs, leader_of: &[usize], a: usize, b: usize) -> f64 {
     let (la, lb) = (leader_of[a], leader_of[b]);
     let near: Vec<f64> = [(a, lb), (la, b)]

@@ -1,5 +1,5 @@
-//! Memory: load latency over working-set size, bandwidth by number of CPUs and
-//! by node, latency under load, and near against far nodes.
+//! Measures memory: load latency by working-set size (the ladder), bandwidth by number of CPUs and by
+//! node, latency under load, and latency between nodes.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -30,27 +30,27 @@ const STREAMS: Effort = Effort {
 };
 /// The first working set of the ladder, bytes.
 const MIN_LADDER_BYTES: usize = 4 << 10;
-/// The ladder exceeds the largest reported cache by this factor: the report may be too small.
-const PAST_CACHE: u64 = 4;
+/// The ladder exceeds the largest reported cache by this factor, since the report may be too small.
+const LADDER_PER_CACHE: u64 = 4;
 /// Bounds of the ladder's last working set, bytes.
 const LADDER_END_BYTES: RangeInclusive<u64> = 128 << 20..=1 << 30;
-/// The ladder and the arrays take at most one part in this many of the memory.
+/// The ladder and the arrays take at most 1/8 of the memory.
 const MEMORY_DIVISOR: u64 = 8;
-/// Passes over the ladder, the coarse one included, and sizes of each but the
-/// first.
+/// Passes over the ladder, the first, coarse one included.
 const PASSES: usize = 4;
-const REFINED: usize = 8;
-/// Arrays of a stream together, at least this many times the caches: what is
-/// measured should be memory (STREAM's rule).
-const STREAM_CACHES: u64 = 4;
-/// Bounds of one array of one thread.
-const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
-/// Numbers of CPUs that bandwidth is measured on, at most.
+/// Maximum number of sizes in each further pass.
+const SIZES_PER_PASS: usize = 8;
+/// All arrays of a stream together have at least this many times the size of all caches, so that
+/// memory is measured (STREAM's rule).
+const ARRAYS_PER_CACHE: u64 = 4;
+/// Bounds of one array of one thread, bytes.
+const ARRAY_BYTES: RangeInclusive<u64> = 32 << 20..=256 << 20;
+/// Bandwidth is measured on at most this many different numbers of CPUs.
 const MAX_COUNTS: usize = 6;
-/// Places of missing bandwidths that are named.
-const NAMED_PLACES: usize = 3;
+/// At most this many places of missing bandwidths are named.
+const MAX_NAMED: usize = 3;
 
-/// Largest reported cache, and memory, bytes.
+/// Sizes of the largest reported data cache and of the memory, bytes.
 fn cache_and_memory_bytes(topology: &Topology) -> (u64, u64) {
     let data = topology
         .caches
@@ -63,14 +63,15 @@ fn cache_and_memory_bytes(topology: &Topology) -> (u64, u64) {
 }
 
 /// Largest working set of the ladder, bytes.
-fn ladder_end(topology: &Topology) -> usize {
+fn ladder_end_bytes(topology: &Topology) -> usize {
     let (cache, memory) = cache_and_memory_bytes(topology);
-    let wanted = (PAST_CACHE * cache).clamp(*LADDER_END_BYTES.start(), *LADDER_END_BYTES.end());
+    let wanted =
+        (LADDER_PER_CACHE * cache).clamp(*LADDER_END_BYTES.start(), *LADDER_END_BYTES.end());
     usize::try_from(wanted.min(memory / MEMORY_DIVISOR)).unwrap_or(usize::MAX)
 }
 
-/// The ladder on the first CPU, and what it shows of the caches: a coarse grid, then sizes around
-/// the knees, until these are narrow or the time is over. Oddities are added to `notes`.
+/// Measures the ladder on the first CPU, and reads the caches from it: first a coarse grid, then sizes
+/// around the knees, until these are narrow or the time is over. Oddities are added to `notes`.
 pub(super) fn measure_ladder(
     session: &mut Session<'_>,
     notes: &mut Vec<String>,
@@ -78,19 +79,28 @@ pub(super) fn measure_ladder(
     let Some(cpu) = session.topology.allowed.first() else {
         return Ok(None);
     };
-    let largest = ladder_end(&session.topology);
+    let largest = ladder_end_bytes(&session.topology);
     let mut points: Vec<LadderPoint> = Vec::new();
     for pass in 0..PASSES {
-        let most = if pass == 0 { usize::MAX } else { REFINED };
-        let wanted = next_sizes(&ladder_points(&points), MIN_LADDER_BYTES, largest, most);
-        let missed = measure_sizes(session, cpu, &wanted, &mut points)?;
+        let max_sizes = if pass == 0 {
+            usize::MAX
+        } else {
+            SIZES_PER_PASS
+        };
+        let sizes = next_sizes(
+            &ladder_points(&points),
+            MIN_LADDER_BYTES,
+            largest,
+            max_sizes,
+        );
+        let missed = measure_sizes(session, cpu, &sizes, &mut points)?;
         if missed > 0 && pass == 0 {
             session.leave_out(format!(
                 "{missed} of {} sizes of the cache ladder (time budget used up).",
-                wanted.len()
+                sizes.len()
             ));
         }
-        if missed > 0 || wanted.is_empty() {
+        if missed > 0 || sizes.is_empty() {
             break;
         }
     }
@@ -118,14 +128,14 @@ pub(super) fn measure_ladder(
 fn measure_sizes(
     session: &mut Session<'_>,
     cpu: usize,
-    wanted: &[usize],
+    sizes: &[usize],
     points: &mut Vec<LadderPoint>,
 ) -> Result<usize, MachineError> {
-    for (done, &bytes) in wanted.iter().enumerate() {
+    for (done, &bytes) in sizes.iter().enumerate() {
         if session.time_left().is_zero() {
-            return Ok(wanted.len() - done);
+            return Ok(sizes.len() - done);
         }
-        session.report_progress(done as f64 / wanted.len() as f64);
+        session.report_progress(done as f64 / sizes.len() as f64);
         let chase = Probe::Chase {
             cpu,
             bytes,
@@ -161,7 +171,7 @@ pub(super) fn reported_caches(topology: &Topology, cpu: usize) -> Vec<ReportedCa
         .collect()
 }
 
-/// CPU sets of growing size, as far apart as can be.
+/// CPU sets of growing size, each spread over the machine.
 fn spread_cpu_sets(topology: &Topology) -> Vec<CpuSet> {
     let all = topology.allowed.len();
     let doubling = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < all);
@@ -170,56 +180,55 @@ fn spread_cpu_sets(topology: &Topology) -> Vec<CpuSet> {
     while counts.len() > MAX_COUNTS {
         counts.remove(counts.len() / 2);
     }
-    let mut crowds: Vec<CpuSet> = counts
+    let mut sets: Vec<CpuSet> = counts
         .into_iter()
         .filter_map(|count| {
             let spread = Placement::with_count(Wish::Spread, count);
             spread.realise(topology).ok().map(|place| place.cpus)
         })
         .collect();
-    crowds.dedup();
-    crowds
+    sets.dedup();
+    sets
 }
 
+/// Bytes of one array of each of this many threads.
 fn array_bytes(topology: &Topology, threads: usize) -> usize {
     let (cache, memory) = cache_and_memory_bytes(topology);
     let llcs = topology.llcs.len().max(1) as u64;
     let threads = threads.max(1) as u64;
-    let wanted = STREAM_CACHES * cache * llcs / threads;
+    let wanted = ARRAYS_PER_CACHE * cache * llcs / threads;
+    let wanted = wanted.clamp(*ARRAY_BYTES.start(), *ARRAY_BYTES.end());
+    // A stream has up to three arrays.
     let most = memory / MEMORY_DIVISOR / 3 / threads;
-    usize::try_from(wanted.clamp(ARRAY.0, ARRAY.1).min(most)).unwrap_or(usize::MAX)
+    usize::try_from(wanted.min(most)).unwrap_or(usize::MAX)
 }
 
-/// `write, copy of CPUs 0-1; read of CPU 0 …`.
+/// Lists bandwidths by place, such as `write, copy of CPUs 0-1; read of CPU 0 …`.
 fn name_bandwidths(missed: &[(CpuSet, Stream, Option<usize>)]) -> String {
-    let mut named: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for (cpus, stream, node) in missed {
         let node = node.map_or_else(String::new, |node| format!(" from node {node}"));
         let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
         let place = format!("{noun} {cpus}{node}");
-        match named.iter_mut().find(|(other, _)| *other == place) {
+        match places.iter_mut().find(|(other, _)| *other == place) {
             Some((_, streams)) => streams.push(stream.name()),
-            None => named.push((place, vec![stream.name()])),
+            None => places.push((place, vec![stream.name()])),
         }
     }
-    let more = if named.len() > NAMED_PLACES {
-        " …"
-    } else {
-        ""
-    };
-    let named = named.into_iter().take(NAMED_PLACES);
-    let named = named.map(|(place, streams)| format!("{} of {place}", streams.join(", ")));
-    let named: Vec<String> = named.collect();
-    format!("{}{more}", named.join("; "))
+    let more = if places.len() > MAX_NAMED { " …" } else { "" };
+    let places = places.into_iter().take(MAX_NAMED);
+    let places = places.map(|(place, streams)| format!("{} of {place}", streams.join(", ")));
+    let places: Vec<String> = places.collect();
+    format!("{}{more}", places.join("; "))
 }
 
-/// Bandwidth by number of CPUs, then of each node's CPUs to each node.
+/// Measures bandwidth by number of CPUs, then from each node's CPUs to each node's memory.
 pub(super) fn measure_bandwidth(
     session: &mut Session<'_>,
 ) -> Result<Vec<BandwidthRecord>, MachineError> {
     let mut wanted: Vec<(CpuSet, Stream, Option<usize>)> = Vec::new();
-    for crowd in spread_cpu_sets(&session.topology) {
-        wanted.extend(Stream::ALL.map(|stream| (crowd.clone(), stream, None)));
+    for cpus in spread_cpu_sets(&session.topology) {
+        wanted.extend(Stream::ALL.map(|stream| (cpus.clone(), stream, None)));
     }
     for (cpus, memory) in node_pairs(&session.topology) {
         wanted.push((cpus, Stream::Read, Some(memory)));
@@ -257,7 +266,7 @@ pub(super) fn measure_bandwidth(
     Ok(records)
 }
 
-/// CPUs of every node with every node's memory; empty if there is only one.
+/// Every node's CPUs with every node's memory; empty if only one node has memory.
 fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
     let memory: Vec<usize> = topology
         .usable_memory_nodes()
@@ -268,7 +277,7 @@ fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
         return Vec::new();
     }
     let nodes = topology.numa_nodes.iter();
-    let crowds: Vec<CpuSet> = nodes
+    let cpu_sets: Vec<CpuSet> = nodes
         .map(|node| node.cpus.intersection(&topology.allowed))
         .filter(|cpus| !cpus.is_empty())
         .collect();
@@ -279,10 +288,10 @@ fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
             .into_iter()
             .map(move |node| (cpus.clone(), node))
     };
-    crowds.iter().flat_map(with_all).collect()
+    cpu_sets.iter().flat_map(with_all).collect()
 }
 
-/// Latency of memory while none, one, half and all of the others read it.
+/// Measures memory latency while none, one, half and all of the other CPUs read memory.
 pub(super) fn measure_under_load(
     session: &mut Session<'_>,
 ) -> Result<Vec<LoadedLatencyRecord>, MachineError> {
@@ -290,7 +299,7 @@ pub(super) fn measure_under_load(
         return Ok(Vec::new());
     };
     let others: Vec<usize> = session.topology.allowed.iter().skip(1).collect();
-    let bytes = ladder_end(&session.topology);
+    let bytes = ladder_end_bytes(&session.topology);
     let mut counts = vec![0, 1, others.len() / 2, others.len()];
     counts.retain(|count| *count <= others.len());
     counts.sort_unstable();
@@ -333,7 +342,7 @@ pub(super) fn measure_under_load(
     Ok(records)
 }
 
-/// Latency of a node's memory from a CPU of a node, possibly the same.
+/// Latency of a node's memory from a CPU of the same or another node.
 #[derive(Debug, Clone)]
 pub(super) struct NodeLatency {
     pub(super) cpu_node: usize,
@@ -341,12 +350,13 @@ pub(super) struct NodeLatency {
     pub(super) latency_ns: Median,
 }
 
-/// Latency between the nodes' CPUs and memories; empty if there is one node.
+/// Measures the latency from every node's CPUs to every node's memory; empty if only one node has
+/// memory.
 pub(super) fn measure_node_latencies(
     session: &mut Session<'_>,
 ) -> Result<Vec<NodeLatency>, MachineError> {
     let mut found = Vec::new();
-    let bytes = ladder_end(&session.topology);
+    let bytes = ladder_end_bytes(&session.topology);
     for (cpus, memory_node) in node_pairs(&session.topology) {
         if session.time_left().is_zero() {
             session.leave_out("Part of the latency between NUMA nodes (time budget used up).");
@@ -372,18 +382,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_fit_the_machine() {
+    fn sizes_follow_caches_and_stay_below_a_share_of_the_memory() {
         let topology =
             Topology::from_synthetic("[numa(memory=4GB)] l3:1(size=32MB) core:4 pu:1").unwrap();
-        assert_eq!(ladder_end(&topology), 128 << 20);
+        assert_eq!(ladder_end_bytes(&topology), 128 << 20);
         assert!(array_bytes(&topology, 4) * 3 * 4 <= 4 << 27);
         let small =
             Topology::from_synthetic("[numa(memory=256MB)] l3:1(size=32MB) core:4 pu:1").unwrap();
-        assert_eq!(ladder_end(&small), 32 << 20);
+        assert_eq!(ladder_end_bytes(&small), 32 << 20);
     }
 
     #[test]
-    fn crowds_grow_to_all() {
+    fn cpu_sets_double_up_to_all_cpus() {
         let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
         let sizes: Vec<usize> = spread_cpu_sets(&topology).iter().map(CpuSet::len).collect();
         assert_eq!(sizes, [1, 2, 4, 8, 16, 32]);

@@ -1,4 +1,4 @@
-//! Clusters of figures: two costs of PAUSE, the states of a floating pair.
+//! Finds clusters of figures: two costs of PAUSE, or the states of a floating pair.
 
 use pinwise_record::Modes;
 use pinwise_stats::describe::quantile;
@@ -20,7 +20,7 @@ pub(super) fn cluster_bounds(values: &[f64], factor: f64) -> Vec<f64> {
 }
 
 /// The cluster of a figure: the last whose bound it reaches.
-pub(super) fn cluster_of(bounds: &[f64], value: f64) -> usize {
+pub(super) fn find_cluster(bounds: &[f64], value: f64) -> usize {
     bounds
         .iter()
         .filter(|bound| value >= **bound)
@@ -39,9 +39,9 @@ pub(crate) fn find_two_modes(values: &[f64], min_ratio: f64) -> Option<Modes> {
         .collect();
     logs.sort_unstable_by(f64::total_cmp);
     let n = logs.len();
-    let best = best_cut(&logs)?;
-    let (low, high) = (quantile(&logs[..best], 0.5), quantile(&logs[best..], 0.5));
-    let share = best as f64 / n as f64;
+    let cut = find_best_cut(&logs)?;
+    let (low, high) = (quantile(&logs[..cut], 0.5), quantile(&logs[cut..], 0.5));
+    let share = cut as f64 / n as f64;
     let is_between = |v: &&f64| **v > low + 0.3 * (high - low) && **v < high - 0.3 * (high - low);
     let between = logs.iter().filter(is_between).count();
     let is_split = high - low > min_ratio.ln()
@@ -54,21 +54,21 @@ pub(crate) fn find_two_modes(values: &[f64], min_ratio: f64) -> Option<Modes> {
     })
 }
 
-/// The split of sorted figures with the least sum of squares about the two means. Running sums, so
-/// that ten thousand figures take no time.
-fn best_cut(sorted: &[f64]) -> Option<usize> {
-    // About the first figure: sums of large numbers would hide small spreads.
+/// The index that splits sorted figures with the least sum of squares about the two means, from
+/// running sums.
+fn find_best_cut(sorted: &[f64]) -> Option<usize> {
+    // Relative to the first figure: sums of large numbers would hide small spreads.
     let first = *sorted.first()?;
-    let sums = |(sum, squares): (f64, f64), value: &f64| {
+    let add = |(sum, squares): (f64, f64), value: &f64| {
         let value = value - first;
         (sum + value, squares + value * value)
     };
-    let all = sorted.iter().fold((0.0, 0.0), sums);
+    let all = sorted.iter().fold((0.0, 0.0), add);
     let spread = |(sum, squares): (f64, f64), count: usize| squares - sum * sum / count as f64;
     let mut below = (0.0, 0.0);
     let mut best: Option<(usize, f64)> = None;
     for cut in 1..sorted.len() {
-        below = sums(below, &sorted[cut - 1]);
+        below = add(below, &sorted[cut - 1]);
         let above = (all.0 - below.0, all.1 - below.1);
         let within = spread(below, cut) + spread(above, sorted.len() - cut);
         if best.is_none_or(|(_, least)| within < least) {
@@ -113,8 +113,8 @@ mod tests {
         let values = [36.0, 31.0, 43.0, 117.0, 14.4, 100.0, 131.0];
         let bounds = cluster_bounds(&values, 1.5);
         assert_eq!(bounds, [14.4, 31.0, 100.0]);
-        assert_eq!(cluster_of(&bounds, 36.0), 1);
-        assert_eq!(cluster_of(&bounds, 10.0), 0);
+        assert_eq!(find_cluster(&bounds, 36.0), 1);
+        assert_eq!(find_cluster(&bounds, 10.0), 0);
         assert!(cluster_bounds(&[], 1.5).is_empty());
     }
 }

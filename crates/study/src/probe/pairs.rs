@@ -1,11 +1,11 @@
-//! Latency between pairs of CPUs as it is measured: a pair at a time or several,
-//! for each home of the line.
+//! Measures latencies between pairs of CPUs: one pair at a time or several, with the cache line on
+//! each node that matters (its *home*).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::estimate::{Effort, Sample};
-use super::rounds::rounds;
+use super::rounds::schedule_rounds;
 use super::session::Session;
 use pinwise_machine::{MachineError, Probe};
 use pinwise_record::HomeLatency;
@@ -19,24 +19,26 @@ const EFFORT: Effort = Effort {
     precision: 0.025,
     limit: Duration::from_millis(60),
 };
-/// Latencies between pairs.
+
+/// Latencies between pairs. Keys of maps are pairs of rows of the matrix, the smaller row first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    /// The smallest over the homes of the line, ns; taken from leaders if it was not measured.
+    /// The smallest latency over the homes of the line, ns; estimated from leaders if the pair was
+    /// not measured.
     pub(super) latency: PairMatrix,
-    /// Was the entry measured? Row by row.
+    /// Was the entry of the matrix measured? Row by row.
     pub(super) is_measured: Vec<bool>,
-    /// What was measured, by rows.
+    /// The measured latencies for each home.
     pub(super) homes: BTreeMap<(usize, usize), Vec<HomeLatency>>,
-    /// The latency that nine of ten batches of a pair exceed, ns, by rows.
+    /// The latency that 90 % of a pair's batches exceed, ns.
     pub(super) floors: BTreeMap<(usize, usize), f64>,
-    /// Pairs without a single good batch, by rows.
+    /// Pairs without a single good batch.
     pub(super) lost: BTreeMap<(usize, usize), LostBatches>,
-    /// Time of a pair measured alone.
+    /// Time that it takes to measure a pair.
     pub(super) cost: Duration,
 }
 
-/// Batches of a pair that gave none.
+/// Discarded batches of a pair that has no good one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LostBatches {
     pub(super) switched: usize,
@@ -44,8 +46,8 @@ pub(super) struct LostBatches {
 }
 
 impl LostBatches {
-    /// The hypervisor took the CPU from one whenever the other ran, and none of our programs did:
-    /// two virtual CPUs on one hardware thread.
+    /// Did the hypervisor, rather than other programs, preempt one CPU while the other ran, as for two
+    /// virtual CPUs on one hardware thread?
     pub(super) const fn looks_stacked(self) -> bool {
         self.stolen > self.switched
     }
@@ -76,13 +78,14 @@ impl Pairs {
         self.is_measured[a * self.len() + b]
     }
 
-    fn note(&mut self, (a, b): (usize, usize), home: HomeLatency) {
+    fn add_latency(&mut self, (a, b): (usize, usize), home: HomeLatency) {
         let n = self.len();
         let homes = self.homes.entry((a.min(b), a.max(b))).or_default();
         homes.retain(|known| known.home_node != home.home_node);
         homes.push(home);
-        let least = homes.iter().map(|known| known.median.value);
-        self.latency.set(a, b, least.fold(f64::INFINITY, f64::min));
+        let latencies = homes.iter().map(|known| known.median.value);
+        self.latency
+            .set(a, b, latencies.fold(f64::INFINITY, f64::min));
         self.is_measured[a * n + b] = true;
         self.is_measured[b * n + a] = true;
     }
@@ -94,29 +97,32 @@ impl Pairs {
         core(a).is_some() && core(a) == core(b)
     }
 
-    pub(super) fn note_all(&mut self, answers: &[Answer]) {
-        for (pair, home_node, sample) in answers {
+    pub(super) fn add_answers(&mut self, answers: &[Answer]) {
+        for Answer {
+            pair: (a, b),
+            home_node,
+            sample,
+        } in answers
+        {
             if let Some(median) = sample.median() {
                 let home_node = *home_node;
-                let (a, b) = *pair;
-                let floor = self.floors.entry((a.min(b), a.max(b)));
+                let floor = self.floors.entry((*a.min(b), *a.max(b)));
                 let floor = floor.or_insert(f64::INFINITY);
                 *floor = floor.min(sample.floor());
-                self.note(*pair, HomeLatency { home_node, median });
+                self.add_latency((*a, *b), HomeLatency { home_node, median });
             } else if sample.unavailable.is_none() {
-                self.note_lost(*pair, sample);
+                self.add_lost_batches((*a, *b), sample);
             }
         }
     }
 
-    fn note_lost(&mut self, (a, b): (usize, usize), sample: &Sample) {
+    fn add_lost_batches(&mut self, (a, b): (usize, usize), sample: &Sample) {
         let lost = self.lost.entry((a.min(b), a.max(b))).or_default();
         lost.switched += sample.switched;
         lost.stolen += sample.stolen;
     }
 
-    /// Pairs of CPUs that never ran at the same time since the hypervisor runs
-    /// them in turn.
+    /// Pairs of CPUs that never ran at the same time because the hypervisor runs them in turns.
     pub(super) fn stacked_pairs(&self) -> Vec<(usize, usize, LostBatches)> {
         self.lost
             .iter()
@@ -126,14 +132,14 @@ impl Pairs {
     }
 }
 
-/// Measures these pairs of rows, `width` of them at a time; returns how many time did not allow.
+/// Measures these pairs of rows, `width` of them at a time; returns how many were not measured.
 pub(super) fn measure_transfers(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     wanted: &[(usize, usize)],
     width: usize,
 ) -> Result<usize, MachineError> {
-    let rounds = rounds(wanted, width);
+    let rounds = schedule_rounds(wanted, width);
     let count = rounds.len();
     for (done, round) in rounds.into_iter().enumerate() {
         if session.time_left().is_zero() {
@@ -146,41 +152,47 @@ pub(super) fn measure_transfers(
     Ok(wanted.iter().filter(is_missed).count())
 }
 
-/// A pair, the node its line was on, and what the probe gave.
-pub(super) type Answer = ((usize, usize), Option<usize>, Sample);
+/// The result of a probe.
+pub(super) struct Answer {
+    /// Rows of the matrix.
+    pair: (usize, usize),
+    /// The node that the line was on.
+    home_node: Option<usize>,
+    sample: Sample,
+}
 
-/// Measures pairs at once and notes the results.
+/// Measures pairs in parallel and keeps the results.
 pub(super) fn measure_round(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     round: &[(usize, usize)],
 ) -> Result<(), MachineError> {
-    let answers = ask(session, pairs, round)?;
-    pairs.note_all(&answers);
+    let answers = probe_pairs(session, pairs, round)?;
+    pairs.add_answers(&answers);
     Ok(())
 }
 
-/// Probes pairs at once, with the line on each node that matters.
-pub(super) fn ask(
+/// Probes pairs in parallel, with the line on each node that matters.
+pub(super) fn probe_pairs(
     session: &mut Session<'_>,
     pairs: &Pairs,
     round: &[(usize, usize)],
 ) -> Result<Vec<Answer>, MachineError> {
     let homes: Vec<Vec<Option<usize>>> = round
         .iter()
-        .map(|&(a, b)| homes(&session.topology, pairs.cpu(a), pairs.cpu(b)))
+        .map(|&(a, b)| choose_homes(&session.topology, pairs.cpu(a), pairs.cpu(b)))
         .collect();
     let mut answers = Vec::new();
     for turn in 0..2 {
-        let now: Vec<((usize, usize), Option<usize>)> = round
+        let requests: Vec<((usize, usize), Option<usize>)> = round
             .iter()
             .zip(&homes)
             .filter_map(|(&pair, homes)| Some((pair, *homes.get(turn)?)))
             .collect();
-        if now.is_empty() {
+        if requests.is_empty() {
             break;
         }
-        let probes: Vec<Probe> = now
+        let probes: Vec<Probe> = requests
             .iter()
             .map(|&((a, b), home)| Probe::Transfer {
                 a: pairs.cpu(a),
@@ -189,27 +201,31 @@ pub(super) fn ask(
             })
             .collect();
         let samples = session.estimate(&probes, EFFORT)?;
-        let with_pair = now.into_iter().zip(samples);
-        answers.extend(with_pair.map(|((pair, home), sample)| (pair, home, sample)));
+        let requests = requests.into_iter().zip(samples);
+        answers.extend(requests.map(|((pair, home_node), sample)| Answer {
+            pair,
+            home_node,
+            sample,
+        }));
     }
     Ok(answers)
 }
 
-/// The smallest latency of a pair over the homes of its line; NaN if there is none.
-pub(super) fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
+/// The smallest latency of a pair over the homes of its line, ns; NaN if it has none.
+pub(super) fn smallest_latency(answers: &[Answer], pair: (usize, usize)) -> f64 {
     answers
         .iter()
-        .filter(|(pair, _, _)| *pair == wanted)
-        .filter_map(|(_, _, sample)| sample.median())
+        .filter(|answer| answer.pair == pair)
+        .filter_map(|answer| answer.sample.median())
         .map(|median| median.value)
         .fold(f64::NAN, f64::min)
 }
 
-/// Nodes on which the line is placed for a pair: those of its two CPUs, since a line on a third
-/// node travels through it (the artefact of tools that allocate once: 267 ns instead of 132 on a
-/// two-socket EPYC 7742).
-fn homes(topology: &Topology, a: usize, b: usize) -> Vec<Option<usize>> {
-    if usable_nodes(topology) < 2 {
+/// The nodes on which to place the line for a pair: those of its two CPUs. A line on a third node
+/// travels through it (the artefact of tools that allocate once: 267 ns instead of 132 on a two-socket
+/// EPYC 7742).
+fn choose_homes(topology: &Topology, a: usize, b: usize) -> Vec<Option<usize>> {
+    if count_usable_nodes(topology) < 2 {
         return vec![None];
     }
     let node = |cpu: usize| {
@@ -232,6 +248,6 @@ fn homes(topology: &Topology, a: usize, b: usize) -> Vec<Option<usize>> {
     homes
 }
 
-pub(super) fn usable_nodes(topology: &Topology) -> usize {
+pub(super) fn count_usable_nodes(topology: &Topology) -> usize {
     topology.usable_memory_nodes().len().max(1)
 }

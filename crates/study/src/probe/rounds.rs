@@ -1,12 +1,12 @@
-//! Which pairs are measured at the same time.
+//! Chooses which pairs are measured at the same time.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// How far ahead a round looks for pairs whose CPUs are free, in widths.
+/// How far ahead a round looks for pairs whose CPUs are free, in multiples of its width.
 const WINDOW: usize = 8;
 
-/// All pairs of `0..n` in the order of a round-robin tournament (the circle
-/// method): each run of `n / 2` pairs has every number at most once.
+/// All pairs of `0..n` in the order of a round-robin tournament (the circle method): `n / 2` pairs in
+/// a row have every number at most once.
 pub(super) fn tournament(n: usize) -> Vec<(usize, usize)> {
     let slots = n + n % 2;
     let mut pairs = Vec::with_capacity(n * n.saturating_sub(1) / 2);
@@ -25,16 +25,16 @@ pub(super) fn tournament(n: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Splits a list of pairs into rounds of at most `width` that share no number, keeping their order
-/// if possible.
-pub(super) fn rounds(pairs: &[(usize, usize)], width: usize) -> Vec<Vec<(usize, usize)>> {
+/// Splits pairs into rounds of at most `width` pairs that have no number in common, keeping their
+/// order where possible.
+pub(super) fn schedule_rounds(pairs: &[(usize, usize)], width: usize) -> Vec<Vec<(usize, usize)>> {
     let width = width.max(1);
     let mut waiting: VecDeque<(usize, usize)> = pairs.iter().copied().collect();
     let mut rounds = Vec::new();
     while !waiting.is_empty() {
         let mut busy = BTreeSet::new();
         let mut round = Vec::with_capacity(width);
-        let mut passed = Vec::new();
+        let mut postponed = Vec::new();
         let mut looked = 0;
         while round.len() < width && looked < WINDOW * width {
             let Some((a, b)) = waiting.pop_front() else {
@@ -42,13 +42,13 @@ pub(super) fn rounds(pairs: &[(usize, usize)], width: usize) -> Vec<Vec<(usize, 
             };
             looked += 1;
             if busy.contains(&a) || busy.contains(&b) {
-                passed.push((a, b));
+                postponed.push((a, b));
             } else {
                 busy.extend([a, b]);
                 round.push((a, b));
             }
         }
-        for pair in passed.into_iter().rev() {
+        for pair in postponed.into_iter().rev() {
             waiting.push_front(pair);
         }
         rounds.push(round);
@@ -72,9 +72,9 @@ mod tests {
         }
 
         #[test]
-        fn rounds_keep_all_pairs_apart(n in 2usize..30, width in 0usize..20) {
+        fn rounds_have_every_pair_once_and_no_number_twice(n in 2usize..30, width in 0usize..20) {
             let pairs = tournament(n);
-            let rounds = rounds(&pairs, width);
+            let rounds = schedule_rounds(&pairs, width);
             let mut all: Vec<(usize, usize)> = Vec::new();
             for round in &rounds {
                 let numbers: BTreeSet<usize> = round.iter().flat_map(|&(a, b)| [a, b]).collect();
@@ -83,14 +83,14 @@ mod tests {
                 all.extend(round);
             }
             all.sort_unstable();
-            let mut wanted = pairs;
-            wanted.sort_unstable();
-            prop_assert_eq!(all, wanted);
+            let mut expected = pairs;
+            expected.sort_unstable();
+            prop_assert_eq!(all, expected);
         }
     }
 
     #[test]
-    fn full_width_takes_no_more_rounds_than_needed() {
-        assert_eq!(rounds(&tournament(16), 8).len(), 15);
+    fn full_width_takes_the_minimum_number_of_rounds() {
+        assert_eq!(schedule_rounds(&tournament(16), 8).len(), 15);
     }
 }

@@ -1,4 +1,4 @@
-//! One measurement in progress: the machine, the remaining time, and what had to be discarded.
+//! A measurement in progress: the machine, the remaining time, and what was discarded or left out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_record::{EffortRecord, Median};
 use pinwise_topology::Topology;
 
-/// Everything that the parts of a measurement share.
+/// The state that all parts of a measurement share.
 pub(super) struct Session<'a> {
     pub(super) machine: &'a mut dyn Prober,
     pub(super) topology: Topology,
     observer: &'a mut dyn Observer,
     started: Duration,
     budget: Duration,
-    /// Time stolen from all CPUs before it began.
+    /// Time stolen from all CPUs until the measurement began.
     stolen_before: Option<Duration>,
     part: &'static str,
     part_end: Duration,
-    /// Batches and pairs counted so far, and what was left out.
+    /// Batches and pairs so far, and what was left out.
     pub(super) effort: EffortRecord,
-    /// A thread was found elsewhere than it was pinned.
+    /// Was a thread found on another CPU than it was pinned to?
     pub(super) is_displaced: bool,
-    /// Probes without a single good batch.
+    /// By part: number of probes without a single good batch.
     unfinished: BTreeMap<&'static str, usize>,
-    /// Why probes are unavailable here, each reason once.
+    /// Why probes are not available here, each reason once.
     unavailable: Vec<String>,
 }
 
@@ -73,8 +73,8 @@ impl<'a> Session<'a> {
         self.report_progress(0.0);
     }
 
-    /// Begins a part that comes on top of the budget.
-    pub(super) fn extend(&mut self, part: &'static str, time: Duration) {
+    /// Begins a part that has time beyond the budget.
+    pub(super) fn begin_beyond_budget(&mut self, part: &'static str, time: Duration) {
         self.budget = self.elapsed() + time;
         self.begin(part, 1.0);
     }
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
         self.part_end.saturating_sub(self.machine.now())
     }
 
-    /// Shows how far the part is, from 0 to 1.
+    /// Reports the done share of the part, 0 to 1.
     pub(super) fn report_progress(&mut self, fraction: f64) {
         let left = self.budget.saturating_sub(self.elapsed());
         self.observer.progress(&Step {
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Runs these probes together, within the part's time.
+    /// Runs these probes in parallel, within the part's time.
     pub(super) fn estimate(
         &mut self,
         probes: &[Probe],
@@ -119,7 +119,7 @@ impl<'a> Session<'a> {
         Ok(samples)
     }
 
-    /// Runs one probe and returns the median.
+    /// Runs one probe and returns its median; `None` without a good batch.
     pub(super) fn median(
         &mut self,
         probe: Probe,
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
             .and_then(Sample::median))
     }
 
-    /// Notes that something was not measured, as a full sentence.
+    /// Notes, as a full sentence, what was not measured.
     pub(super) fn leave_out(&mut self, sentence: impl Into<String>) {
         self.effort.left_out.push(sentence.into());
     }

@@ -1,4 +1,4 @@
-//! Two fleets of simulated machines that differ in one known thing.
+//! Two fleets of simulated machines that differ in one known property.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::tests::{A, Truth, simulate_profile};
 
 const NODES: usize = 9;
 
-/// A node whose step profiled a program on a machine like this.
+/// A node whose step profiled a program on a machine with these properties.
 fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
     let body = serde_json::to_string(&simulate_profile(truth, seed)).unwrap();
     let name = format!("n{number}");
@@ -35,14 +35,14 @@ fn fleet(step: &str, nodes: usize, truth: impl Fn(usize) -> Truth, seed: u64) ->
     fleet
 }
 
-fn difference(a: &Nodes, b: &Nodes) -> FleetDiff {
-    let (of_a, of_b) = (groups(a), groups(b));
+fn compare_fleets(a: &Nodes, b: &Nodes) -> FleetDiff {
+    let (groups_a, groups_b) = (groups(a), groups(b));
     let side = |nodes, group| Side {
         fleet: "f",
         nodes,
         group,
     };
-    diff(side(a, &of_a[0]), side(b, &of_b[0])).unwrap()
+    diff(side(a, &groups_a[0]), side(b, &groups_b[0])).unwrap()
 }
 
 fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
@@ -53,11 +53,11 @@ fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
         .unwrap()
 }
 
-/// The difference between `a` and `b` has its share of the elapsed time within the interval, and
-/// most of it; all parts make the whole.
+/// Checks that the interval of the named part contains the planted share of the difference in elapsed
+/// time, that it is most of it, and that all parts add up to 1. `place`: index of the planted time.
 #[track_caller]
 fn check(a: &Nodes, b: &Nodes, truth: Truth, name: &str, place: usize) {
-    let diff = difference(a, b);
+    let diff = compare_fleets(a, b);
     assert_eq!(diff.attributions.len(), 2, "elapsed and CPU time");
     let found = &diff.attributions[0].attribution;
     let (before, after) = (A.times(), truth.times());
@@ -81,7 +81,7 @@ fn simulate(truth: Truth, seed: u64) -> Nodes {
 }
 
 #[test]
-fn the_planted_cause_has_its_part_between_fleets() {
+fn a_difference_between_fleets_is_attributed_to_the_planted_cause() {
     let a = simulate(A, 100);
     for (truth, name, place) in [
         (
@@ -108,8 +108,8 @@ fn the_planted_cause_has_its_part_between_fleets() {
 }
 
 #[test]
-fn alike_fleets_have_nothing_to_explain() {
-    for found in difference(&simulate(A, 100), &simulate(A, 200)).attributions {
+fn equal_fleets_have_no_difference_to_explain() {
+    for found in compare_fleets(&simulate(A, 100), &simulate(A, 200)).attributions {
         let found = found.attribution;
         assert!(
             found.sentence.contains("no difference to explain"),
@@ -120,9 +120,8 @@ fn alike_fleets_have_nothing_to_explain() {
     }
 }
 
-/// As in the ratios of figures, one node that is broken says nothing of the others.
 #[test]
-fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
+fn one_broken_node_does_not_change_the_attribution() {
     let slow = Truth {
         memory_ns: 200.0,
         ..A
@@ -141,9 +140,8 @@ fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
     check(&a, &simulate(slow, 200), slow, "memory", 0);
 }
 
-/// Figures are paired the same way, and appear beside the parts.
 #[test]
-fn a_step_may_be_called_otherwise_in_the_other_fleet() {
+fn steps_may_have_different_names_in_the_two_fleets() {
     let slow = Truth { ghz: 1.6, ..A };
     let b = fleet("app-again", NODES, |_| slow, 200);
     check(&simulate(A, 100), &b, slow, "frequency", 1);

@@ -1,5 +1,5 @@
-//! The basis of differences between machines, measured right after a profile: the core's clock, and
-//! latency and bandwidth of memory.
+//! Measures, right after a profile, what may explain differences between machines: the core's clock,
+//! and latency and bandwidth of memory.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use pinwise_record::{ProbedFigure, ProfileMachine};
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::{CacheType, CpuSet, Topology};
 
-/// Batches that are enough, and time for the clock and for each figure of
-/// memory: half a second in total, at most.
+/// Maximum number of batches of each figure.
 const BATCHES: usize = 60;
-const CLOCK_TIME: Duration = Duration::from_millis(50);
-const MEMORY_TIME: Duration = Duration::from_millis(250);
-/// The working set is this many times the largest cache, within bounds: a longer chain takes too
-/// long to link.
+const CLOCK_LIMIT: Duration = Duration::from_millis(50);
+/// Time limit of each of the two figures of memory.
+const MEMORY_LIMIT: Duration = Duration::from_millis(250);
+/// The working set is this many times the largest cache …
 const CACHES: u64 = 2;
-const WORKING_SET: (u64, u64) = (32 << 20, 128 << 20);
+/// … within these bounds, bytes: the chain of a larger one takes too long to link.
+const WORKING_SET_BYTES: (u64, u64) = (32 << 20, 128 << 20);
 
-/// What a machine is at a CPU now.
+/// Measures the machine at a CPU.
 pub(super) fn measure(
     machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
@@ -31,8 +31,9 @@ pub(super) fn measure(
         .filter_map(|cache| cache.size_bytes)
         .max();
     let wanted = CACHES.saturating_mul(cache_bytes.unwrap_or(0));
-    let bytes = usize::try_from(wanted.clamp(WORKING_SET.0, WORKING_SET.1)).unwrap_or(usize::MAX);
-    let mut figure = |probe: Probe, limit: Duration| {
+    let bytes = wanted.clamp(WORKING_SET_BYTES.0, WORKING_SET_BYTES.1);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut measure_figure = |probe: Probe, limit: Duration| {
         let batches = machine.probe(&[probe], BATCHES, limit)?;
         let values = batches.into_iter().next().map(|batches| batches.values);
         Ok::<_, MachineError>(values.and_then(|values| median(&values)))
@@ -49,9 +50,9 @@ pub(super) fn measure(
         node: None,
     };
     Ok(ProfileMachine {
-        cycle_ns: figure(Probe::Cycle { cpu }, CLOCK_TIME)?,
-        memory_ns: figure(chase, MEMORY_TIME)?,
-        gb_per_s: figure(read, MEMORY_TIME)?,
+        cycle_ns: measure_figure(Probe::Cycle { cpu }, CLOCK_LIMIT)?,
+        memory_ns: measure_figure(chase, MEMORY_LIMIT)?,
+        gb_per_s: measure_figure(read, MEMORY_LIMIT)?,
         cache_bytes,
     })
 }

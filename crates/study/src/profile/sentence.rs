@@ -1,4 +1,4 @@
-//! A profile in words.
+//! The sentence and the notes of a profile.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,14 @@ use pinwise_format::{percent, seconds};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::WorkRecord;
 
-/// Less of the CPU time in spin hints is not worth mentioning.
-const WORTH_SAYING: f64 = 0.05;
-/// Fewer samples than this show little: the share of a tenth of them is known
-/// to a third of itself.
+/// Smallest share of the CPU time in spin hints that is reported.
+const MIN_WAITING_SHARE: f64 = 0.05;
+/// Fewer samples are called few: with 100, a share of 10 % has a standard error of 3 %.
 const MIN_SAMPLES: u64 = 100;
-/// Less than this of the CPU time in code without symbols hides no function that
-/// matters.
-const NAMELESS: f64 = 0.2;
-
-/// From this share of the CPU time in kernel functions that enable interrupts, a note says what
-/// their time may be.
-const DELAYED: f64 = 0.1;
+/// From this share of the CPU time on, code without symbols is explained.
+const MIN_NAMELESS_SHARE: f64 = 0.2;
+/// From this share of the CPU time on, time in kernel functions that enable interrupts is explained.
+const MIN_DELAYED_SHARE: f64 = 0.1;
 /// Kernel functions at whose end interrupts are enabled again.
 const ENABLING: [&str; 3] = [
     "finish_task_switch",
@@ -25,18 +21,18 @@ const ENABLING: [&str; 3] = [
     "_raw_write_unlock_irq",
 ];
 
-/// What came out.
-pub(super) fn summary(profile: &Profile) -> String {
+/// Where most of the CPU time is spent, as a sentence.
+pub(super) fn summarise(profile: &Profile) -> String {
     let total = profile.total;
     if total.samples == 0 && total.cpu_ns == 0 {
         return "No sample fell into its CPU time.".to_owned();
     }
     let Some(first) = profile.functions.first() else {
-        return format!("{} of CPU time, in unknown functions.", time(total));
+        return format!("{} of CPU time, in unknown functions.", format_time(total));
     };
     if profile
         .waiting_share()
-        .is_some_and(|share| share >= WORTH_SAYING)
+        .is_some_and(|share| share >= MIN_WAITING_SHARE)
     {
         let spinning = profile
             .functions
@@ -45,31 +41,35 @@ pub(super) fn summary(profile: &Profile) -> String {
         let spinning = spinning.unwrap_or(first);
         return format!(
             "{} waits in spin hints, most of it in {} ({}).",
-            part(profile.waits, total),
-            name(spinning),
-            time(spinning.waits),
+            describe_share(profile.waits, total),
+            describe_function(spinning),
+            format_time(spinning.waits),
         );
     }
-    format!("{} is spent in {}.", part(first.own, total), name(first))
+    format!(
+        "{} is spent in {}.",
+        describe_share(first.own, total),
+        describe_function(first)
+    )
 }
 
 /// `81.9 % of the CPU time (2.62 s of 3.20 s, 2610 of 3190 samples)`.
-fn part(amount: Amount, total: Amount) -> String {
+fn describe_share(amount: Amount, total: Amount) -> String {
     let share = percent(amount.share_of(total).unwrap_or_default());
     format!(
         "{share} of the CPU time ({} of {}, {} of {} samples)",
-        time(amount),
-        time(total),
+        format_time(amount),
+        format_time(total),
         amount.samples,
         total.samples
     )
 }
 
-fn time(amount: Amount) -> String {
+fn format_time(amount: Amount) -> String {
     seconds(amount.cpu_s())
 }
 
-fn name(time: &FunctionTime) -> String {
+fn describe_function(time: &FunctionTime) -> String {
     let function = &time.function;
     match (function.kind, function.file_name()) {
         (Kind::Kernel, _) if function.name != "[kernel]" => format!("{} [kernel]", function.name),
@@ -80,12 +80,12 @@ fn name(time: &FunctionTime) -> String {
     }
 }
 
-/// Notes that are needed to read it correctly.
-pub(super) fn cautions(
+/// Notes that are needed to read the profile correctly.
+pub(super) fn list_cautions(
     profile: &Profile,
     event: Event,
     work: &WorkRecord,
-    made: usize,
+    runs: usize,
     planned: usize,
 ) -> Vec<String> {
     let mut notes = Vec::new();
@@ -100,9 +100,9 @@ pub(super) fn cautions(
             "{samples} {are} few: run it longer, more often (--runs) or sample faster (--hz)."
         ));
     }
-    if made < planned {
+    if runs < planned {
         notes.push(format!(
-            "{made} of {planned} runs done: the last one failed."
+            "{runs} of {planned} runs done: the last one failed."
         ));
     }
     if work.count <= 0.0 {
@@ -115,8 +115,8 @@ pub(super) fn cautions(
     notes
 }
 
-/// Samples by the kernel's clock are delayed while interrupts are disabled, and so are seen where
-/// they are enabled again.
+/// Samples by the kernel's clock are delayed while interrupts are disabled, so they show the function
+/// that enables them again.
 fn describe_delayed_samples(profile: &Profile) -> Option<String> {
     let is_enabling = |time: &&FunctionTime| {
         let function = &time.function;
@@ -129,7 +129,7 @@ fn describe_delayed_samples(profile: &Profile) -> Option<String> {
     let most = delayed
         .into_iter()
         .max_by_key(|time| time.own.cpu_ns)
-        .filter(|_| share >= DELAYED)?;
+        .filter(|_| share >= MIN_DELAYED_SHARE)?;
     Some(format!(
         "{} of the CPU time is seen in kernel functions that enable interrupts, most of it in {}. \
          Samples by cpu-clock are interrupts and wait until then: this time was spent in the code \
@@ -139,7 +139,7 @@ fn describe_delayed_samples(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// Says what rows without a name are, if they matter.
+/// Explains rows without a name if they have a large share.
 fn explain_missing_symbols(profile: &Profile) -> Option<String> {
     let total = profile.total.cpu_s();
     let mut by_module: BTreeMap<&str, f64> = BTreeMap::new();
@@ -150,7 +150,7 @@ fn explain_missing_symbols(profile: &Profile) -> Option<String> {
     }
     let nameless: f64 = by_module.values().sum();
     let (module, _) = by_module.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (nameless >= NAMELESS * total).then(|| {
+    (nameless >= MIN_NAMELESS_SHARE * total).then(|| {
         let module = match module {
             "" => "unknown code",
             module => module,
@@ -171,11 +171,11 @@ mod tests {
     use pinwise_profile::examples::Scene;
 
     fn profile_sentence(scene: Scene) -> String {
-        summary(&Profile::from_samples(&[scene.samples], &Bounds::default()))
+        summarise(&Profile::from_samples(&[scene.samples], &Bounds::default()))
     }
 
     #[test]
-    fn spinning_comes_first() {
+    fn spin_waiting_is_reported_before_the_hottest_function() {
         let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
         assert_eq!(
             profile_sentence(scene.stack(&["main", "work"], 100)),
@@ -185,25 +185,25 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_name_are_explained() {
-        let noted = |scene: Scene| {
+    fn a_large_share_without_symbols_is_explained() {
+        let explain = |scene: Scene| {
             explain_missing_symbols(&Profile::from_samples(&[scene.samples], &Bounds::default()))
         };
         let stripped = || Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
-        let note = noted(stripped().stack(&["main"], 40)).unwrap();
+        let note = explain(stripped().stack(&["main"], 40)).unwrap();
         assert!(
             note.starts_with(
                 "60.0 % of the CPU time is in code without symbols, most of it in prog: "
             ),
             "{note}"
         );
-        assert_eq!(noted(stripped().stack(&["main"], 900)), None);
-        assert_eq!(noted(Scene::new("/bin/prog")), None);
+        assert_eq!(explain(stripped().stack(&["main"], 900)), None);
+        assert_eq!(explain(Scene::new("/bin/prog")), None);
     }
 
     #[test]
     fn time_seen_where_interrupts_are_enabled_is_explained() {
-        let noted = |delayed: u64, kind: Kind| {
+        let describe = |delayed: u64, kind: Kind| {
             let scene = Scene::new("/bin/prog").stack(&["main"], 100 - delayed);
             let scene = scene.stack(&["main", "finish_task_switch.isra.0"], delayed);
             let mut profile = Profile::from_samples(&[scene.samples], &Bounds::default());
@@ -214,15 +214,15 @@ mod tests {
             }
             describe_delayed_samples(&profile)
         };
-        let note = noted(58, Kind::Kernel).unwrap();
+        let note = describe(58, Kind::Kernel).unwrap();
         let start = "58.0 % of the CPU time is seen in kernel functions that enable interrupts, most of it in finish_task_switch";
         assert!(note.starts_with(start), "{note}");
-        assert_eq!(noted(5, Kind::Kernel), None);
-        assert_eq!(noted(58, Kind::User), None);
+        assert_eq!(describe(5, Kind::Kernel), None);
+        assert_eq!(describe(58, Kind::User), None);
     }
 
     #[test]
-    fn else_the_hottest_function_does() {
+    fn without_spin_waiting_the_hottest_function_is_reported() {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
             profile_sentence(scene.stack(&["main"], 40)),

@@ -1,5 +1,5 @@
-//! Two simulated machines with a known difference in speed: their probes measure them, samples and
-//! elapsed times are drawn around the truth.
+//! Attribution of a difference between two simulated machines whose properties are known: probes
+//! measure them; samples and elapsed times are drawn at random around the truth.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,7 +13,7 @@ use pinwise_sim::SimulatedMachine;
 
 const RUNS: usize = 5;
 
-/// A machine, and how long its program sleeps in a run.
+/// The properties of a machine, and how long its program sleeps in a run.
 #[derive(Clone, Copy)]
 pub(super) struct Truth {
     pub(super) pause_ns: f64,
@@ -30,7 +30,8 @@ pub(super) const A: Truth = Truth {
 };
 
 impl Truth {
-    /// Times of 10 million loads from memory, 5e9 cycles, 50 million hints and sleep, s.
+    /// Seconds that a run spends in 10 million loads from memory, 5e9 cycles, 50 million hints and
+    /// sleep.
     pub(super) fn times(self) -> [f64; 4] {
         let loads_s = 0.01 * self.memory_ns;
         [loads_s, 5.0 / self.ghz, 0.05 * self.pause_ns, self.sleeps_s]
@@ -44,15 +45,15 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
     );
     let mut machine = SimulatedMachine::from_text("truth", &text, seed).unwrap();
     let (topology, _) = machine.topology().unwrap();
-    let (pause, facts) = measure_around(&mut machine, &topology, 0).unwrap();
-    let mut chance = ChaCha8Rng::seed_from_u64(seed);
-    let mut gathered = SamplesSoFar::default();
+    let (pause, facts) = measure_machine(&mut machine, &topology, 0).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut sampled_runs = SampledRuns::default();
     for _ in 0..RUNS {
         let [loads_s, cycles_s, hints_s, sleeps_s] = truth.times();
         let cpu_s = loads_s + cycles_s + hints_s;
         let mut counts = [0; 3];
         for _ in 0..Duration::from_secs_f64(cpu_s).as_millis() {
-            let at = cpu_s * chance.random::<f64>();
+            let at = cpu_s * rng.random::<f64>();
             let place = usize::from(at > loads_s) + usize::from(at > loads_s + cycles_s);
             counts[place] += 1;
         }
@@ -61,7 +62,7 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
             .stack(&["0x2000"], counts[0])
             .stack(&["0x200a"], counts[1])
             .waiting(&["spin"], counts[2]);
-        let noise = 1.0 + 0.01 * (chance.random::<f64>() - 0.5);
+        let noise = 1.0 + 0.01 * (rng.random::<f64>() - 0.5);
         scene.samples.wall_s = noise * (cpu_s + sleeps_s);
         let run = Run {
             user: Some(Duration::from_secs_f64(noise * cpu_s)),
@@ -74,7 +75,7 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
             own_cpu: Duration::ZERO,
             notes: Vec::new(),
         };
-        gathered.add(sampled, &Units::Runs).unwrap();
+        sampled_runs.add(sampled, &Units::Runs).unwrap();
     }
     let plan = ProfilePlan {
         subject: Subject::Everything,
@@ -93,10 +94,12 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
         tags: Vec::new(),
     };
     let host = host_record(&machine, &topology);
-    gathered.record(&plan, host, pause, Some(facts)).unwrap()
+    sampled_runs
+        .into_record(&plan, host, pause, Some(facts))
+        .unwrap()
 }
 
-fn difference(b: Truth) -> Vec<AttributionRecord> {
+fn compare_with_a(b: Truth) -> Vec<AttributionRecord> {
     let diff = ProfileDiff::between(&simulate_profile(A, 1), &simulate_profile(b, 2)).unwrap();
     assert_eq!(diff.attributions.len(), 2);
     diff.attributions
@@ -110,11 +113,11 @@ fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
         .unwrap()
 }
 
-/// The planted cause has its share of the elapsed time within the interval, and
-/// most of it; all parts make the whole.
+/// Checks that the interval of the named part contains the planted share of the difference in elapsed
+/// time, that it is most of it, and that all parts add up to 1. `place`: index of the planted time.
 #[track_caller]
 fn check(b: Truth, name: &str, place: usize) {
-    let found = difference(b).remove(0);
+    let found = compare_with_a(b).remove(0);
     let (before, after) = (A.times(), b.times());
     let whole = after.iter().sum::<f64>() - before.iter().sum::<f64>();
     let truth = (after[place] - before[place]) / whole;
@@ -127,7 +130,7 @@ fn check(b: Truth, name: &str, place: usize) {
 }
 
 #[test]
-fn the_planted_cause_has_its_part() {
+fn a_difference_is_attributed_to_the_planted_cause() {
     let slow_pause = Truth {
         pause_ns: 43.0,
         sleeps_s: 0.4,
@@ -146,8 +149,8 @@ fn the_planted_cause_has_its_part() {
 }
 
 #[test]
-fn equal_machines_have_nothing_to_explain() {
-    for found in difference(A) {
+fn equal_machines_have_no_difference_to_explain() {
+    for found in compare_with_a(A) {
         let sentence = &found.sentence;
         assert!(sentence.contains("no difference to explain"), "{sentence}");
         assert!(found.parts.iter().all(|part| part.share.is_none()));
@@ -155,7 +158,7 @@ fn equal_machines_have_nothing_to_explain() {
 }
 
 #[test]
-fn older_profiles_are_still_taken_apart() {
+fn older_profiles_without_machine_figures_are_still_attributed() {
     let strip = |record: ProfileRecord| -> ProfileRecord {
         let mut json = serde_json::to_value(record).unwrap();
         for field in ["machine", "accesses", "unread"] {

@@ -1,7 +1,7 @@
-//! Masks swept over a benchmark suite (2009).
+//! The 2009 report: a benchmark suite under several affinity masks.
 //!
-//! The report's columns: the default, two preferred masks, two cores with both their CPUs as a
-//! limit, and HT off. The last two are set from it; the first three follow.
+//! The report's columns: the default, two preferred masks, a limit to both CPUs of two cores, and HT
+//! off. The last two set parameters of the simulation; the first three are predicted.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use pinwise_topology::Level;
 
 pub(super) const MACHINE: &str = include_str!("../../field-reports/affinity-masks.toml");
 
-/// Points of per cent within which totals count as reproduced.
-const POINTS: f64 = 3.0;
+/// Totals within this many percentage points count as reproduced.
+const MAX_POINTS: f64 = 3.0;
 
 /// Scores: default, prefer 0x55, prefer 0xf0, only CPUs 0,2,4,6, HT off.
 type Scores = [f64; 5];
@@ -29,7 +29,8 @@ const COLUMNS: [&str; 5] = [
     "HT off",
 ];
 
-/// The tests that share cores; workloads are called like them, in lower case.
+/// The tests that run threads on shared cores. The simulated workloads have the same names in lower
+/// case.
 const TESTS: [(&str, Scores); 9] = [
     ("Fibonacci", [16866.0, 15101.0, 20043.0, 11697.0, 20208.0]),
     ("Napierian", [11726.0, 11251.0, 11176.0, 9411.0, 12530.0]),
@@ -42,8 +43,8 @@ const TESTS: [(&str, Scores); 9] = [
     ("MEM", [41348.0, 39301.0, 39512.0, 31236.0, 44819.0]),
 ];
 
-/// Sums that the report prints. ALU and FPU are 22 more than the sum of their tests in every column,
-/// for which the report gives no reason; MEM and total add up.
+/// Sums that the report prints. ALU and FPU are 22 more than the sum of their tests in every column;
+/// the report does not say why. MEM and total add up.
 const GROUPS: [(&str, Scores); 4] = [
     ("ALU", [45409.0, 41909.0, 47927.0, 34730.0, 51566.0]),
     ("FPU", [52185.0, 47599.0, 51424.0, 39472.0, 58852.0]),
@@ -62,8 +63,8 @@ const BANDWIDTHS: [(&str, Scores); 4] = [
     ),
 ];
 
-/// Positions of a group's tests.
-fn members(group: &str) -> Range<usize> {
+/// Indices of a group's tests.
+fn tests_of_group(group: &str) -> Range<usize> {
     match group {
         "ALU" => 0..4,
         "FPU" => 4..8,
@@ -72,27 +73,28 @@ fn members(group: &str) -> Range<usize> {
     }
 }
 
-const OFF: usize = 4;
-/// The columns that follow from the mechanism.
+/// Index of the column "HT off".
+const HT_OFF: usize = 4;
+/// Indices of the columns that follow from the mechanism.
 const PREDICTED: [usize; 3] = [0, 1, 2];
 
 const QUESTION: &str = "CrystalMark under masks that are preferred or a limit, and with HT off";
 
-/// On the report's machine.
+/// Runs the experiments on the report's machine, simulated.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut stage = simulation.stage("affinity-masks", MACHINE)?;
     let table = Table::simulate(&mut stage)?;
     drop(stage);
-    // The other way to number siblings: n and n + 1.
+    // The same machine with siblings n and n + 1, to learn how the report's machine numbers them.
     let adjacent = MACHINE.replace("pu:2(indexes=0,4,1,5,2,6,3,7)", "pu:2");
     let mut stage = simulation.stage("affinity-masks", &adjacent)?;
     let other = Table::simulate(&mut stage)?;
     drop(stage);
     Ok(vec![
-        experiment("totals", totals(&table)),
-        experiment("ranking", ranking(&table, &other)),
-        experiment("tests", tests(&table)),
-        experiment("bandwidths", bandwidths()),
+        experiment("totals", judge_totals(&table)),
+        experiment("ranking", judge_ranking(&table, &other)),
+        experiment("tests", judge_tests(&table)),
+        experiment("bandwidths", list_bandwidths()),
     ])
 }
 
@@ -104,7 +106,7 @@ fn experiment(name: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
     }
 }
 
-/// Change of speed against HT off, per cent: by test and column.
+/// Change of speed relative to HT off, per cent, by test and by the first four columns.
 struct Table {
     changes: Vec<[ClaimResult; 4]>,
 }
@@ -116,10 +118,12 @@ impl Table {
             .map(|(name, _)| {
                 let workload = &name.to_lowercase();
                 let answer = stage.compare(&[
-                    Arm::new(COLUMNS[OFF], workload, "cpu:0-3"),
+                    Arm::new(COLUMNS[HT_OFF], workload, "cpu:0-3"),
                     Arm::new(COLUMNS[0], workload, "os-default"),
-                    Arm::new(COLUMNS[1], workload, "os-default").with("SIM_IDEAL_CPUS", "0,2,4,6"),
-                    Arm::new(COLUMNS[2], workload, "os-default").with("SIM_IDEAL_CPUS", "4-7"),
+                    Arm::new(COLUMNS[1], workload, "os-default")
+                        .with_variable("SIM_IDEAL_CPUS", "0,2,4,6"),
+                    Arm::new(COLUMNS[2], workload, "os-default")
+                        .with_variable("SIM_IDEAL_CPUS", "4-7"),
                     Arm::new(COLUMNS[3], workload, "cpu:0,2,4,6"),
                 ])?;
                 Ok([
@@ -133,16 +137,17 @@ impl Table {
         Ok(Self { changes })
     }
 
-    /// Change of a group's score: its tests weigh as their scores with HT off.
-    fn group(&self, group: &str, column: usize) -> ClaimResult {
+    /// Change of a group's score, per cent: the mean over its tests, weighted by their scores with HT
+    /// off.
+    fn change_of_group(&self, group: &str, column: usize) -> ClaimResult {
         let rows = TESTS.iter().zip(&self.changes);
-        let members = members(group);
+        let members = tests_of_group(group);
         let (mut weight, mut sum) = (0.0, [0.0; 3]);
         for ((_, scores), changes) in rows.take(members.end).skip(members.start) {
-            let found = changes[column];
-            weight += scores[OFF];
-            for (sum, value) in sum.iter_mut().zip([found.value, found.low, found.high]) {
-                *sum += scores[OFF] * value;
+            let change = changes[column];
+            weight += scores[HT_OFF];
+            for (sum, value) in sum.iter_mut().zip([change.value, change.low, change.high]) {
+                *sum += scores[HT_OFF] * value;
             }
         }
         ClaimResult {
@@ -153,33 +158,36 @@ impl Table {
     }
 }
 
-/// Change against HT off as reported, per cent.
+/// The reported change relative to HT off, per cent.
 fn reported_change(scores: &Scores, column: usize) -> f64 {
-    100.0 * (scores[column] / scores[OFF] - 1.0)
+    100.0 * (scores[column] / scores[HT_OFF] - 1.0)
 }
 
-fn totals(table: &Table) -> Vec<ClaimRecord> {
+fn judge_totals(table: &Table) -> Vec<ClaimRecord> {
     let mut claims = Vec::new();
     for (name, scores) in &GROUPS {
         for column in PREDICTED {
             let claim = format!("{name}, {} against HT off", COLUMNS[column]);
             let judge = if *name == "total" {
-                Judge::Size(POINTS)
+                Judge::Size(MAX_POINTS)
             } else {
                 Judge::Direction
             };
             let claim = Claim::change(claim, reported_change(scores, column));
-            claims.push(claim.judge_claim(table.group(name, column), judge));
+            claims.push(claim.judge_figure(table.change_of_group(name, column), judge));
         }
         let claim = format!("{name}, only CPUs 0,2,4,6 against HT off");
         let claim = Claim::change(claim, reported_change(scores, 3));
-        claims.push(claim.show_given(Some(table.group(name, 3)), "sets what two siblings do"));
+        claims.push(claim.show_given(
+            Some(table.change_of_group(name, 3)),
+            "sets what two siblings do",
+        ));
     }
     claims
 }
 
-fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
-    let total = |column| table.group("total", column).value;
+fn judge_ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
+    let total = |column| table.change_of_group("total", column).value;
     let limit = total(3);
     let (default, x55, xf0) = (total(0), total(1), total(2));
     let below = |claim: &str, one: f64, other: f64| {
@@ -190,7 +198,7 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
             "totals against HT off",
         )
     };
-    let other = |column| adjacent.group("total", column).value;
+    let other = |column| adjacent.change_of_group("total", column).value;
     vec![
         below("two cores with both CPUs rank below mask 0x55", limit, x55),
         below("mask 0x55 ranks below the default", x55, default),
@@ -202,9 +210,9 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
             None,
             "the report contradicts itself: its totals are equal, as ours are",
         ),
-        Claim::change("mask 0xf0 against the default", -0.06).judge_claim(
+        Claim::change("mask 0xf0 against the default", -0.06).judge_figure(
             ClaimResult::exactly(100.0 * ((100.0 + xf0) / (100.0 + default) - 1.0)),
-            Judge::Within(POINTS),
+            Judge::Within(MAX_POINTS),
         ),
         below("mask 0xf0 ranks below HT off", xf0, 0.0),
         Claim::new("siblings are CPUs n and n + 4", "inferred from the scores").judge_condition(
@@ -219,19 +227,19 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
     ]
 }
 
-fn tests(table: &Table) -> Vec<ClaimRecord> {
+fn judge_tests(table: &Table) -> Vec<ClaimRecord> {
     let mut claims = Vec::new();
     for ((name, scores), changes) in TESTS.iter().zip(&table.changes).take(8) {
         for column in PREDICTED {
             let claim = format!("{name}, {} against HT off", COLUMNS[column]);
             let claim = Claim::change(claim, reported_change(scores, column));
-            claims.push(claim.judge_claim(changes[column], Judge::Direction));
+            claims.push(claim.judge_figure(changes[column], Judge::Direction));
         }
     }
     claims
 }
 
-fn bandwidths() -> Vec<ClaimRecord> {
+fn list_bandwidths() -> Vec<ClaimRecord> {
     let mut claims = Vec::new();
     for (name, scores) in &BANDWIDTHS {
         for column in [0, 1, 2, 3] {
@@ -243,7 +251,7 @@ fn bandwidths() -> Vec<ClaimRecord> {
     claims
 }
 
-/// The kernels that do what the report's tests do.
+/// The report's tests and the kernels that do the same.
 const KERNELS: [(&str, &str); 7] = [
     ("Fibonacci", "fibonacci"),
     ("Napierian", "napierian"),
@@ -254,7 +262,7 @@ const KERNELS: [(&str, &str); 7] = [
     ("Mandelbrot", "mandelbrot"),
 ];
 
-/// On this machine: four threads on two cores with both their CPUs, and on four cores.
+/// Runs the experiments on this machine: four threads on both CPUs of two cores, and on four cores.
 pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let cores = here.topology().allowed_units(Level::Core);
     let has_smt = cores.iter().any(|core| core.len() > 1);
@@ -275,7 +283,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             here.arm("four cores", &command, "one-per-core*4"),
             here.arm("two cores", &command, "compact*4"),
         ])?;
-        claims.push(claim.judge_claim(answer.speed("two cores")?, Judge::Direction));
+        claims.push(claim.judge_figure(answer.speed("two cores")?, Judge::Direction));
     }
     Ok(vec![experiment("tests", claims)])
 }

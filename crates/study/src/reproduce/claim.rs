@@ -1,13 +1,13 @@
-//! A claim of a report against the result.
+//! Judges a claim of a report by the result of an experiment.
 //!
-//! A figure that set a parameter is *given*: it is shown beside the result and never counted.
-//! Everything else is judged by its direction, and by its size if the report's own accuracy allows
-//! that.
+//! A figure that set a parameter of the simulation is *given*: it is shown beside the result but not
+//! counted. Everything else is judged by its direction, and by its size if the report is accurate
+//! enough for that.
 
 use pinwise_format::signed_percent;
 use pinwise_record::{ClaimRecord, ClaimVerdict, ExperimentRecord};
 
-/// Changes below this are no direction.
+/// Smaller changes have no direction.
 const SAME_PERCENT: f64 = 0.5;
 
 /// An experiment with its claims.
@@ -19,7 +19,7 @@ pub(super) fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -
     }
 }
 
-/// A result: a figure with its interval, in the claim's unit.
+/// The measured figure with its interval, in the claim's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ClaimResult {
     pub(super) value: f64,
@@ -28,7 +28,7 @@ pub(super) struct ClaimResult {
 }
 
 impl ClaimResult {
-    /// A figure that is computed, not measured.
+    /// A computed figure, without an interval.
     pub(super) const fn exactly(value: f64) -> Self {
         Self {
             value,
@@ -38,14 +38,14 @@ impl ClaimResult {
     }
 }
 
-/// How a claim is judged.
+/// When a claim counts as reproduced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Judge {
-    /// Same direction, and off by at most this many units.
+    /// The direction is the same, and the figure is off by at most this many units.
     Size(f64),
-    /// Same direction: up, down, or the same.
+    /// The direction is the same: up, down, or no change.
     Direction,
-    /// At most this many units off.
+    /// The figure is off by at most this many units.
     Within(f64),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// A claim in words: `reported` is what the report says.
+    /// A claim, and what the report says about it.
     pub(super) fn new(claim: impl Into<String>, reported: impl Into<String>) -> Self {
         Self {
             record: ClaimRecord {
@@ -74,68 +74,68 @@ impl Claim {
         }
     }
 
-    /// A claim of a change in per cent.
+    /// A claim about a change in per cent.
     pub(super) fn change(claim: impl Into<String>, percent: f64) -> Self {
-        Self::new(claim, signed(percent)).figure(percent, "%")
+        Self::new(claim, signed(percent)).with_figure(percent, "%")
     }
 
-    /// With its figure.
-    pub(super) fn figure(mut self, value: f64, unit: &str) -> Self {
+    /// Adds the reported figure.
+    pub(super) fn with_figure(mut self, value: f64, unit: &str) -> Self {
         self.record.reported_value = Some(value);
         unit.clone_into(&mut self.record.unit);
         self
     }
 
-    /// For a change that the report gives in words only.
-    pub(super) fn state_in_percent(mut self) -> Self {
+    /// Sets the unit of a change for which the report has no figure.
+    pub(super) fn in_percent(mut self) -> Self {
         "%".clone_into(&mut self.record.unit);
         self
     }
 
-    /// It set a parameter, or nothing predicts it; the result is shown.
-    pub(super) fn show_given(mut self, found: Option<ClaimResult>, why: &str) -> ClaimRecord {
-        if let Some(found) = found {
-            self.note(found);
+    /// Shows the result without judging it: the claim set a parameter, or nothing predicts it.
+    pub(super) fn show_given(mut self, result: Option<ClaimResult>, why: &str) -> ClaimRecord {
+        if let Some(result) = result {
+            self.add_result(result);
         }
-        self.end(ClaimVerdict::Given, why)
+        self.finish(ClaimVerdict::Given, why)
     }
 
-    /// It cannot be tried, since …
+    /// The claim cannot be tested on this machine, for this reason.
     pub(super) fn not_here(self, why: &str) -> ClaimRecord {
-        self.end(ClaimVerdict::NotHere, why)
+        self.finish(ClaimVerdict::NotHere, why)
     }
 
-    /// Judged by its figure.
-    pub(super) fn judge_claim(mut self, found: ClaimResult, judge: Judge) -> ClaimRecord {
-        self.note(found);
+    /// Judges the claim by its figure.
+    pub(super) fn judge_figure(mut self, result: ClaimResult, judge: Judge) -> ClaimRecord {
+        self.add_result(result);
         let reported = self.record.reported_value.unwrap_or(f64::NAN);
-        let off = (found.value - reported).abs();
+        let difference = (result.value - reported).abs();
         let unit = self.record.unit.clone();
         let distance = match unit.as_str() {
-            "%" => format!("{} points off", to_digits(off)),
-            unit => format!("{} {unit} off", to_digits(off)),
+            "%" => format!("{} points off", round_figure(difference)),
+            unit => format!("{} {unit} off", round_figure(difference)),
         };
-        let is_same_way = way(found.value) == way(reported);
+        let is_same_direction = direction(result.value) == direction(reported);
         let (holds, why) = match judge {
-            Judge::Within(most) => (off <= most, format!("{distance}, {most} allowed")),
+            Judge::Within(most) => (difference <= most, format!("{distance}, {most} allowed")),
             Judge::Size(most) => {
-                let words = if is_same_way {
+                let words = if is_same_direction {
                     format!("{distance}, {most} allowed")
                 } else {
                     "the other direction".to_owned()
                 };
-                (is_same_way && off <= most, words)
+                (is_same_direction && difference <= most, words)
             }
-            Judge::Direction if is_same_way => (
+            Judge::Direction if is_same_direction => (
                 true,
                 format!("by its direction; {distance}, and the report states no error"),
             ),
             Judge::Direction => (false, "another direction".to_owned()),
         };
-        self.end(verdict(holds), &why)
+        self.finish(verdict(holds), &why)
     }
 
-    /// Judged by a condition on the result.
+    /// Judges the claim by a condition on the result.
     pub(super) fn judge_condition(
         mut self,
         measured: impl Into<String>,
@@ -143,22 +143,22 @@ impl Claim {
         why: &str,
     ) -> ClaimRecord {
         self.record.measured = Some(measured.into());
-        self.end(verdict(holds), why)
+        self.finish(verdict(holds), why)
     }
 
-    fn note(&mut self, found: ClaimResult) {
+    fn add_result(&mut self, result: ClaimResult) {
         let record = &mut self.record;
         record.measured = Some(if record.unit == "%" {
-            signed(found.value)
+            signed(result.value)
         } else {
-            format!("{} {}", to_digits(found.value), record.unit)
+            format!("{} {}", round_figure(result.value), record.unit)
         });
-        record.measured_value = Some(found.value);
-        record.measured_low = Some(found.low);
-        record.measured_high = Some(found.high);
+        record.measured_value = Some(result.value);
+        record.measured_low = Some(result.low);
+        record.measured_high = Some(result.high);
     }
 
-    fn end(mut self, verdict: ClaimVerdict, why: &str) -> ClaimRecord {
+    fn finish(mut self, verdict: ClaimVerdict, why: &str) -> ClaimRecord {
         self.record.verdict = verdict;
         why.clone_into(&mut self.record.why);
         self.record
@@ -174,7 +174,7 @@ const fn verdict(holds: bool) -> ClaimVerdict {
 }
 
 /// -1, 0 or 1.
-fn way(percent: f64) -> i8 {
+fn direction(percent: f64) -> i8 {
     if percent.abs() < SAME_PERCENT {
         0
     } else if percent < 0.0 {
@@ -189,7 +189,7 @@ pub(super) fn signed(percent: f64) -> String {
     signed_percent(percent / 100.0)
 }
 
-fn to_digits(value: f64) -> String {
+fn round_figure(value: f64) -> String {
     let digits = if value.abs() < 10.0 { 2 } else { 1 };
     format!("{value:.digits$}")
 }
@@ -199,13 +199,18 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(reported: f64, found: f64, judge: Judge, expected: ClaimVerdict) {
-        let claim = Claim::change("x", reported).judge_claim(ClaimResult::exactly(found), judge);
-        assert_eq!(claim.verdict, expected, "{reported} {found}: {}", claim.why);
+    fn check(reported: f64, measured: f64, judge: Judge, expected: ClaimVerdict) {
+        let result = ClaimResult::exactly(measured);
+        let claim = Claim::change("x", reported).judge_figure(result, judge);
+        assert_eq!(
+            claim.verdict, expected,
+            "{reported} {measured}: {}",
+            claim.why
+        );
     }
 
     #[test]
-    fn sizes_and_directions() {
+    fn claims_are_judged_by_size_direction_or_distance() {
         use ClaimVerdict::{Contradicted, Reproduced};
         check(-3.5, -2.4, Judge::Size(3.0), Reproduced);
         check(-3.5, -8.0, Judge::Size(3.0), Contradicted);

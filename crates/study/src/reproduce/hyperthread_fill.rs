@@ -1,4 +1,4 @@
-//! A scheduler that fills the CPUs of one core before other cores (2005).
+//! The 2005 report: a scheduler that uses both CPUs of one core while another core idles.
 
 use anyhow::Result;
 
@@ -10,14 +10,15 @@ use pinwise_topology::Level;
 
 pub(super) const MACHINE: &str = include_str!("../../field-reports/hyperthread-fill.toml");
 
-/// Points of per cent within which a size counts as reproduced.
-const POINTS: f64 = 3.0;
+/// Changes within this many percentage points count as reproduced.
+const MAX_POINTS: f64 = 3.0;
 
+// Questions of the experiments.
 const ENCODE: &str = "video encoding on 1 CPU and 2, with HT off and on";
 const SELF: &str = "an encoder that sets its own affinity";
 const PLACED: &str = "whetstone on siblings, on two cores, on 1 to 4 CPUs";
 
-/// Arms of the encoders; "HT off" is one CPU of each core.
+/// Arms of the encoders: name and placement. HT off is simulated by one CPU of each core.
 const PLACES: [(&str, &str); 4] = [
     ("1 CPU", "cpu:0"),
     ("1 CPU, HT", "cpu:0-1"),
@@ -25,10 +26,12 @@ const PLACES: [(&str, &str); 4] = [
     ("2 CPUs, HT", "os-default"),
 ];
 
-/// On the report's machine.
+/// Runs the experiments on the report's machine, simulated.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let core_first = MACHINE.replace("random-idle", "core-first");
-    let mut blind = simulation.stage("hyperthread-fill", MACHINE)?.thorough();
+    let mut blind = simulation
+        .stage("hyperthread-fill", MACHINE)?
+        .with_all_runs();
     let wme = Gains::simulate(&mut blind, "encode-wme")?;
     let divx = Gains::simulate(&mut blind, "encode-divx")?;
     let own = Gains::simulate(&mut blind, "encode-tmpgenc")?;
@@ -36,20 +39,23 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     drop(blind);
     let mut aware = simulation
         .stage("hyperthread-fill", &core_first)?
-        .thorough();
+        .with_all_runs();
     let wme_aware = Gains::simulate(&mut aware, "encode-wme")?;
     Ok(vec![
-        experiment("encode-wme", ENCODE, encode_wme(&wme, &wme_aware)),
-        experiment("encode-divx", ENCODE, encode_divx(&divx)),
+        experiment("encode-wme", ENCODE, judge_wme(&wme, &wme_aware)),
+        experiment("encode-divx", ENCODE, judge_divx(&divx)),
         experiment("whetstone-placement", PLACED, placed),
-        experiment("encode-self-affinity", SELF, encode_self(&own)),
+        experiment("encode-self-affinity", SELF, judge_self_affinity(&own)),
     ])
 }
 
-/// What an encoder gains.
+/// Gains in speed of an encoder, per cent.
 struct Gains {
+    /// From HT with one CPU.
     ht_on_one: ClaimResult,
+    /// From a second CPU, without HT.
     second: ClaimResult,
+    /// From HT with two CPUs.
     ht_on_two: ClaimResult,
 }
 
@@ -66,14 +72,15 @@ impl Gains {
     }
 }
 
-fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
+fn judge_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
     let aware_gain = aware.ht_on_two;
     vec![
         Claim::change("HT on one CPU", 20.0)
             .show_given(Some(blind.ht_on_one), "sets what two siblings do"),
         Claim::change("from one CPU to two", 65.0)
             .show_given(Some(blind.second), "sets how long threads wait"),
-        Claim::change("HT on two CPUs", -3.5).judge_claim(blind.ht_on_two, Judge::Size(POINTS)),
+        Claim::change("HT on two CPUs", -3.5)
+            .judge_figure(blind.ht_on_two, Judge::Size(MAX_POINTS)),
         Claim::new(
             "every core before any second CPU: then HT costs nothing",
             "the rule found",
@@ -86,10 +93,10 @@ fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
     ]
 }
 
-fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
+fn judge_divx(gains: &Gains) -> Vec<ClaimRecord> {
     vec![
         Claim::new("HT on one CPU: a clear gain", "gain")
-            .state_in_percent()
+            .in_percent()
             .show_given(
                 Some(gains.ht_on_one),
                 "no figure of its own: that of encode-wme",
@@ -102,35 +109,35 @@ fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
     ]
 }
 
-fn encode_self(gains: &Gains) -> Vec<ClaimRecord> {
+fn judge_self_affinity(gains: &Gains) -> Vec<ClaimRecord> {
     let (one, two) = (gains.ht_on_one.value, gains.ht_on_two.value);
     vec![
         Claim::new("HT's gain on two CPUs is nearly that on one", "the same").judge_condition(
             format!("{} and {}", signed(one), signed(two)),
-            (one - two).abs() <= POINTS && two > LEAST_GAIN,
+            (one - two).abs() <= MAX_POINTS && two > MIN_GAIN_PERCENT,
             "threads of its own on every CPU leave the scheduler no choice",
         ),
     ]
 }
 
-/// A smaller gain counts as none, per cent.
-const LEAST_GAIN: f64 = 1.0;
+/// Smaller gains count as none.
+const MIN_GAIN_PERCENT: f64 = 1.0;
 
 /// Whetstone's work per run, units.
 const WORK: usize = 100;
 
-fn kernel(threads: usize) -> String {
+fn whetstone_command(threads: usize) -> String {
     format!("pinwise bench kernel whetstone --threads {threads} --work {WORK} --format json")
 }
 
 fn run_whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
     let answer = stage.compare(&[
-        Arm::new("1 thread", &kernel(1), "cpu:0"),
-        Arm::new("siblings", &kernel(2), "cpu:0-1"),
-        Arm::new("two cores", &kernel(2), "cpu:0,2"),
-        Arm::new("2 threads", &kernel(2), "os-default"),
-        Arm::new("3 threads", &kernel(3), "os-default"),
-        Arm::new("4 threads", &kernel(4), "os-default"),
+        Arm::new("1 thread", &whetstone_command(1), "cpu:0"),
+        Arm::new("siblings", &whetstone_command(2), "cpu:0-1"),
+        Arm::new("two cores", &whetstone_command(2), "cpu:0,2"),
+        Arm::new("2 threads", &whetstone_command(2), "os-default"),
+        Arm::new("3 threads", &whetstone_command(3), "os-default"),
+        Arm::new("4 threads", &whetstone_command(4), "os-default"),
     ])?;
     let speed = |arm: &str| answer.speed(arm);
     let (siblings, cores) = (speed("siblings")?, speed("two cores")?);
@@ -146,7 +153,7 @@ fn run_whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
         )
         .judge_condition(
             signed(siblings.value),
-            (siblings.value - 20.0).abs() <= POINTS,
+            (siblings.value - 20.0).abs() <= MAX_POINTS,
             "that of HT on one CPU, +20 %",
         ),
         Claim::new("on two cores about double", "about double").judge_condition(
@@ -167,7 +174,7 @@ fn run_whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
     ])
 }
 
-/// On this machine, with the arms that it can offer.
+/// Runs the experiments on this machine, as far as it has cores and siblings.
 pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let cores = here.topology().allowed_units(Level::Core);
     let smt = cores

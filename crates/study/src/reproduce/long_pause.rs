@@ -1,4 +1,4 @@
-//! PAUSE became 14 times slower, and spinning with it (2018).
+//! The 2018 report: PAUSE became 14 times slower, and spin-waiting with it.
 
 use std::time::Duration;
 
@@ -15,41 +15,48 @@ use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
 pub(super) const MACHINE: &str = include_str!("../../field-reports/long-pause.toml");
 
-/// The one pair of latencies and clock that gives both totals of the report
-/// (docs/machine.md): 11 and 140 cycles at 2.8 GHz.
+/// Clock of the report's machines. Only this clock with these cycles per PAUSE gives both totals of the
+/// report (docs/machine.md).
 const CLOCK_GHZ: f64 = 2.8;
-const CYCLES: (f64, f64) = (11.0, 140.0);
-/// A wake-up by the kernel: the report says about 1 µs or more for a switch; a
-/// futex wakes in some tens.
+/// Cycles of a PAUSE before Skylake-X.
+const SHORT_CYCLES: f64 = 11.0;
+/// Cycles of a PAUSE on Skylake-X.
+const LONG_CYCLES: f64 = 140.0;
+/// Assumed time of a wake-up by the kernel: the report says 1 µs or more for a switch; a futex takes
+/// some tens of µs.
 const WAKE: Duration = Duration::from_micros(50);
-/// The tolerance of the report's "about" for a time.
+/// Tolerance of the report's "about" for a time.
 const ABOUT_S: f64 = 0.25;
 
-/// On the report's machine.
+/// Runs the experiments on the report's machine, simulated.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut machine = simulation.machine("long-pause", MACHINE)?;
-    let pause_ns = pause_ns(&mut machine)?.unwrap_or(f64::NAN);
+    let pause_ns = measure_pause_ns(&mut machine)?.unwrap_or(f64::NAN);
     Ok(vec![
-        experiment("pause-latency", "what one PAUSE costs", latencies(pause_ns)),
+        experiment(
+            "pause-latency",
+            "what one PAUSE costs",
+            list_latencies(pause_ns),
+        ),
         experiment(
             "spin-budget",
             "how long a waiter spins before it parks",
-            budgets(),
+            judge_spin_budgets(),
         ),
         experiment(
             "blind-gap",
             "how late a waiter can see that it may go on",
-            gaps(pause_ns),
+            judge_blind_gap(pause_ns),
         ),
         experiment(
             "producer-consumer",
             "100 items of 10 ms, the sender coming every 1 to 9 ms",
-            old_spin(pause_ns),
+            judge_old_spin(pause_ns),
         ),
         experiment(
             "spin-old-new",
             "the old spin and the repaired one, same machine",
-            new_spin(pause_ns),
+            judge_new_spin(pause_ns),
         ),
         experiment(
             "profile-diff",
@@ -65,8 +72,8 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     ])
 }
 
-/// Cost of PAUSE on a machine, by its probe.
-fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
+/// Measures the cost of a PAUSE, ns; `None` if that is not possible.
+fn measure_pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
     let (topology, _) = machine.topology()?;
     let Some(cpu) = topology.allowed.first() else {
         return Ok(None);
@@ -75,14 +82,14 @@ fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
     Ok(probe_median(machine, Probe::Pause { cpu }, 100, limit)?)
 }
 
-fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {
-    let found = ClaimResult::exactly(pause_ns);
+fn list_latencies(pause_ns: f64) -> Vec<ClaimRecord> {
+    let measured = ClaimResult::exactly(pause_ns);
     let sets = "sets the machine's PAUSE";
     let table = "a measured latency: nothing predicts it";
     let mut claims = vec![
         Claim::new("one PAUSE on Skylake-X", "43 ns")
-            .figure(43.0, "ns")
-            .show_given(Some(found), sets),
+            .with_figure(43.0, "ns")
+            .show_given(Some(measured), sets),
         Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms").show_given(None, table),
     ];
     let cycles = [
@@ -99,21 +106,21 @@ fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {
     claims
 }
 
-fn budgets() -> Vec<ClaimRecord> {
+fn judge_spin_budgets() -> Vec<ClaimRecord> {
     let total_ms = |cpus: u64, cycles: f64| {
         ClaimResult::exactly(total_pauses(cpus) as f64 * cycles / CLOCK_GHZ * 1e-6)
     };
     let holder_ms = 1000.0;
     let spun_in_full = (1..48)
-        .filter(|_| total_ms(48, CYCLES.1).value < holder_ms)
+        .filter(|_| total_ms(48, LONG_CYCLES).value < holder_ms)
         .count();
     vec![
         Claim::new("24 cores before Skylake", "19 ms")
-            .figure(19.0, "ms")
-            .judge_claim(total_ms(24, CYCLES.0), Judge::Within(0.5)),
+            .with_figure(19.0, "ms")
+            .judge_figure(total_ms(24, SHORT_CYCLES), Judge::Within(0.5)),
         Claim::new("48 CPUs of Skylake-X", "246 ms")
-            .figure(246.0, "ms")
-            .judge_claim(total_ms(48, CYCLES.1), Judge::Within(0.5)),
+            .with_figure(246.0, "ms")
+            .judge_figure(total_ms(48, LONG_CYCLES), Judge::Within(0.5)),
         Claim::new("47 of 48 waiters spin it in full", "47").judge_condition(
             spun_in_full.to_string(),
             spun_in_full == 47,
@@ -122,8 +129,8 @@ fn budgets() -> Vec<ClaimRecord> {
     ]
 }
 
-fn gaps(pause_ns: f64) -> Vec<ClaimRecord> {
-    let gap = wait(&NETFX_AWARELOCK, 24, pause_ns).blind_gap(pause_ns);
+fn judge_blind_gap(pause_ns: f64) -> Vec<ClaimRecord> {
+    let gap = wait_of(&NETFX_AWARELOCK, 24, pause_ns).blind_gap(pause_ns);
     let ms = gap.as_secs_f64() * 1e3;
     vec![
         Claim::new(
@@ -138,9 +145,10 @@ fn gaps(pause_ns: f64) -> Vec<ClaimRecord> {
     ]
 }
 
+/// Intervals of the sender, ms.
 const DELAYS: std::ops::RangeInclusive<u64> = 1..=9;
 
-fn experiment_of(delay_ms: u64) -> ProducerConsumer {
+fn producer_consumer(delay_ms: u64) -> ProducerConsumer {
     ProducerConsumer {
         items: 100,
         hold: Duration::from_millis(10),
@@ -148,8 +156,8 @@ fn experiment_of(delay_ms: u64) -> ProducerConsumer {
     }
 }
 
-/// An algorithm's wait; all named here are known.
-fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
+/// The wait of an algorithm; those used here are all known.
+fn wait_of(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
     let wait = algorithm.compute_wait(&setting, Case::Typical);
     wait.unwrap_or(Wait {
@@ -160,40 +168,40 @@ fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
 
 /// PAUSEs of the report's algorithm before it parks.
 fn total_pauses(cpus: u64) -> u64 {
-    let wait = wait(&NETFX_AWARELOCK, cpus, 1.0);
+    let wait = wait_of(&NETFX_AWARELOCK, cpus, 1.0);
     wait.total_hints().unwrap_or_default()
 }
 
-fn old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
-    let wait = wait(&NETFX_AWARELOCK, 24, pause_ns);
+fn judge_old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
+    let wait = wait_of(&NETFX_AWARELOCK, 24, pause_ns);
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).total_when_spinning(&wait, pause_ns);
-            let found = ClaimResult::exactly(time.as_secs_f64());
+            let time = producer_consumer(delay).total_when_spinning(&wait, pause_ns);
+            let result = ClaimResult::exactly(time.as_secs_f64());
             let claim = format!("a sender every {delay} ms");
             if delay <= 2 {
-                let claim = Claim::new(claim, "2.2 to 2.3 s").figure(2.25, "s");
-                claim.judge_claim(found, Judge::Within(0.1))
+                let claim = Claim::new(claim, "2.2 to 2.3 s").with_figure(2.25, "s");
+                claim.judge_figure(result, Judge::Within(0.1))
             } else {
-                let claim = Claim::new(claim, "about 1.2 s").figure(1.2, "s");
-                claim.judge_claim(found, Judge::Within(ABOUT_S))
+                let claim = Claim::new(claim, "about 1.2 s").with_figure(1.2, "s");
+                claim.judge_figure(result, Judge::Within(ABOUT_S))
             }
         })
         .collect()
 }
 
-fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
-    let spin = wait(&CORECLR_MONITOR, 24, pause_ns).total(pause_ns);
+fn judge_new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
+    let spin = wait_of(&CORECLR_MONITOR, 24, pause_ns).total(pause_ns);
     let spin = spin.unwrap_or_default();
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).total_when_parking(spin, WAKE);
+            let time = producer_consumer(delay).total_when_parking(spin, WAKE);
             Claim::new(
                 format!("repaired, a sender every {delay} ms"),
                 "about 1.2 s",
             )
-            .figure(1.2, "s")
-            .judge_claim(
+            .with_figure(1.2, "s")
+            .judge_figure(
                 ClaimResult::exactly(time.as_secs_f64()),
                 Judge::Within(ABOUT_S),
             )
@@ -201,19 +209,19 @@ fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
         .collect()
 }
 
-/// On this machine: the duration of the same loops with its PAUSE.
+/// Runs the experiments on this machine: how long the same loops take with its PAUSE.
 pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
-    let pause = pause_ns(here.machine())?;
+    let pause = measure_pause_ns(here.machine())?;
     let cpus = here.topology().allowed.len() as u64;
     let latency = Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms");
     let latency = match pause {
-        // There is a separate class in between: the long ones begin at about 30 ns.
+        // 5 ns allowed: the next class of processors has PAUSEs of 30 ns and more.
         Some(ns) => latency
-            .figure(3.599, "ms")
-            .judge_claim(ClaimResult::exactly(ns), Judge::Within(5.0)),
+            .with_figure(3.599, "ms")
+            .judge_figure(ClaimResult::exactly(ns), Judge::Within(5.0)),
         None => latency.not_here("PAUSE cannot be measured here"),
     };
-    let budget = |claim: &str, reported: &str, pauses: u64| {
+    let show_here = |claim: &str, reported: &str, pauses: u64| {
         let claim = Claim::new(claim, reported);
         match pause {
             None => claim.not_here("PAUSE cannot be measured here"),
@@ -224,18 +232,18 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         }
     };
     let total = total_pauses(cpus);
-    let gap = wait(&NETFX_AWARELOCK, cpus, 1.0).blind_gap_hints();
+    let gap = wait_of(&NETFX_AWARELOCK, cpus, 1.0).blind_gap_hints();
     let mut experiments = vec![
         experiment("pause-latency", "what one PAUSE costs", vec![latency]),
         experiment(
             "spin-budget",
             "how long a waiter spins before it parks",
-            vec![budget("48 CPUs of Skylake-X", "246 ms", total)],
+            vec![show_here("48 CPUs of Skylake-X", "246 ms", total)],
         ),
         experiment(
             "blind-gap",
             "how late a waiter can see that it may go on",
-            vec![budget("worst late wake-up", "several ms", gap)],
+            vec![show_here("worst late wake-up", "several ms", gap)],
         ),
     ];
     experiments.extend(replayed::run_experiments(here.machine())?);

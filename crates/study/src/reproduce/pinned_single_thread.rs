@@ -1,4 +1,4 @@
-//! A single-threaded program left to the scheduler or pinned (2008).
+//! The 2008 report: a single-threaded program, left to the scheduler or pinned.
 
 use anyhow::Result;
 
@@ -12,34 +12,38 @@ pub(super) const AMD: &str = include_str!("../../field-reports/pinned-phenom.tom
 
 const QUESTION: &str = "SuperPi 1M, default scheduler against affinity to one CPU";
 
-/// Default and pinned.
-struct Pair {
+/// A pinned program compared with the default.
+struct PinningEffect {
     /// Time that pinning saves, per cent of the default's.
     gain: ClaimResult,
     /// Coefficients of variation: default, pinned.
     spread: (f64, f64),
 }
 
-fn run_pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair> {
-    let mut stage = simulation.stage(label, text)?.thorough();
+fn compare_pinning(
+    simulation: &mut Simulation<'_>,
+    label: &str,
+    text: &str,
+) -> Result<PinningEffect> {
+    let mut stage = simulation.stage(label, text)?.with_all_runs();
     let answer = stage.compare(&[
         Arm::new("default", "superpi", "os-default"),
         Arm::new("pinned", "superpi", "cpu:0"),
     ])?;
     let spread = |arm| answer.variation(arm).unwrap_or(f64::NAN);
-    Ok(Pair {
+    Ok(PinningEffect {
         gain: answer.saving("pinned")?,
         spread: (spread("default"), spread("pinned")),
     })
 }
 
-/// On the report's machines.
+/// Runs the experiments on the report's machines, simulated.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
-    let intel = run_pair(simulation, "pinned-core-2-quad", INTEL)?;
-    let amd = run_pair(simulation, "pinned-phenom", AMD)?;
+    let intel = compare_pinning(simulation, "pinned-core-2-quad", INTEL)?;
+    let amd = compare_pinning(simulation, "pinned-phenom", AMD)?;
     let claims = vec![
-        Claim::change("Core 2 Quad: pinning saves", 7.4).judge_claim(intel.gain, Judge::Direction),
-        Claim::change("Phenom: pinning saves", 5.0).judge_claim(amd.gain, Judge::Direction),
+        Claim::change("Core 2 Quad: pinning saves", 7.4).judge_figure(intel.gain, Judge::Direction),
+        Claim::change("Phenom: pinning saves", 5.0).judge_figure(amd.gain, Judge::Direction),
         Claim::new(
             "the Core 2 Quad gains more",
             "7.4 and 5.0 %; its text says the reverse of its table",
@@ -53,8 +57,8 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
             intel.gain.value > amd.gain.value,
             "a move between its dies leaves 4 MB behind, on the Phenom 512 KB",
         ),
-        steadier("Core 2 Quad: pinned runs spread much less", intel.spread),
-        steadier("Phenom: pinned runs spread less", amd.spread),
+        judge_spread("Core 2 Quad: pinned runs spread much less", intel.spread),
+        judge_spread("Phenom: pinned runs spread less", amd.spread),
         Claim::new(
             "core to core within a shared L2 and between dies",
             "14, 50 to 60 cycles",
@@ -72,7 +76,7 @@ fn experiment(claims: Vec<ClaimRecord>) -> ExperimentRecord {
     }
 }
 
-fn steadier(claim: &str, (default, pinned): (f64, f64)) -> ClaimRecord {
+fn judge_spread(claim: &str, (default, pinned): (f64, f64)) -> ClaimRecord {
     Claim::new(claim, "lower standard deviation").judge_condition(
         format!(
             "{:.3} % pinned, {:.3} % default",
@@ -84,10 +88,10 @@ fn steadier(claim: &str, (default, pinned): (f64, f64)) -> ClaimRecord {
     )
 }
 
-/// Digits of a run here: half a second or so, not half a minute.
+/// Digits in a run on this machine, about half a second; the report's run takes half a minute.
 const DIGITS: u32 = 131_072;
 
-/// On this machine.
+/// Runs the experiment on this machine.
 pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let allowed = here.topology().allowed.clone();
     let saves = Claim::change("pinning saves", 7.4);
@@ -107,20 +111,19 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             signed(gain.low),
             signed(gain.high)
         )),
-        false => saves.judge_claim(gain, Judge::Direction),
+        false => saves.judge_figure(gain, Judge::Direction),
     };
-    let steadier = steadier_here(answer.spread("pinned"));
-    Ok(vec![experiment(vec![saves, steadier])])
+    let spread = judge_spread_here(answer.spread("pinned"));
+    Ok(vec![experiment(vec![saves, spread])])
 }
 
-/// Judged by the interval of the ratio of spreads: two figures of a noisy
-/// machine always differ.
-fn steadier_here(spread: Option<(f64, f64, f64)>) -> ClaimRecord {
+/// Judges the claim by the interval of the ratio of spreads, since two measured spreads always differ.
+fn judge_spread_here(spread: Option<ClaimResult>) -> ClaimRecord {
     let claim = Claim::new("pinned runs spread less", "lower standard deviation");
-    let Some((ratio, low, high)) = spread else {
+    let Some(ClaimResult { value, low, high }) = spread else {
         return claim.not_here("too few runs to estimate their spread");
     };
-    let measured = format!("{ratio:.2} times as much ({low:.2} to {high:.2})");
+    let measured = format!("{value:.2} times as much ({low:.2} to {high:.2})");
     if low <= 1.0 && high >= 1.0 {
         return claim.not_here(&format!("undecided: {measured}"));
     }

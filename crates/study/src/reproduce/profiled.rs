@@ -1,8 +1,7 @@
-//! The 2018 report's profiles: a run that spins long minus one that does not, on the machine at
-//! hand.
+//! The profiles of the 2018 report: a run that spins long minus one that does not, on this machine.
 //!
-//! Both are replays of this program, with the processor's own PAUSE: what the time is spent on
-//! matters, not how much it is.
+//! Both are replays by this program with the processor's own PAUSE. Judged is what the time is spent
+//! on, not how much time it is.
 
 use std::time::Duration;
 
@@ -20,14 +19,14 @@ use pinwise_workload::{Command, Workload};
 
 /// Samples per second: enough for hundreds in a second of spinning.
 const HZ: u32 = 997;
-/// A run that takes longer is stuck.
-const LIMIT: Duration = Duration::from_secs(20);
-/// Share of the added time that waits in hints.
-const NEARLY_ALL: f64 = 0.9;
-/// Samples that say anything.
+/// Time-out of a run.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The claim holds if at least this share of the added time is spent in hints.
+const MIN_WAITING_SHARE: f64 = 0.9;
+/// With fewer samples in hints, nothing is judged.
 const MIN_SAMPLES: u64 = 50;
 
-/// The experiment.
+/// Runs the experiment.
 ///
 /// # Errors
 /// An interrupt; the claims report whatever else prevents profiles.
@@ -46,16 +45,16 @@ pub(super) fn run_experiments(
         Ok(Some(answers)) => answers,
         Ok(None) => {
             let why = "instructions cannot be sampled here, or too few were";
-            return Ok(list_claims(claims.map(|claim| claim.not_here(why))));
+            return Ok(to_experiments(claims.map(|claim| claim.not_here(why))));
         }
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            return Ok(list_claims(claims.map(|claim| claim.not_here(&why))));
+            return Ok(to_experiments(claims.map(|claim| claim.not_here(&why))));
         }
     };
     let [grew, hot] = claims;
-    Ok(list_claims([
+    Ok(to_experiments([
         grew.judge_condition(
             answers.grew,
             answers.is_spinning,
@@ -69,7 +68,7 @@ pub(super) fn run_experiments(
     ]))
 }
 
-fn list_claims(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
+fn to_experiments(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
     vec![experiment(
         "profile-diff",
         "the slow run's profile less the fast one's",
@@ -77,32 +76,36 @@ fn list_claims(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord
     )]
 }
 
+/// What the difference of the profiles shows.
 struct Answers {
+    /// The function that grew most, as text.
     grew: String,
+    /// Is its added time spent in hints?
     is_spinning: bool,
+    /// The hottest instruction, as text.
     hot: String,
     is_after_pause: bool,
 }
 
-/// `None` if nothing could be seen.
+/// `None` if instructions cannot be sampled, or too few samples were taken.
 fn measure_difference(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,
 ) -> Result<Option<Answers>> {
-    let fast = profile(machine, program, "coreclr_monitor")?;
-    let slow = profile(machine, program, "netfx_awarelock")?;
+    let fast = profile_replay(machine, program, "coreclr_monitor")?;
+    let slow = profile_replay(machine, program, "netfx_awarelock")?;
     if slow.event == SampleEvent::Proc || slow.figures.waits.samples < MIN_SAMPLES {
         return Ok(None);
     }
     let diff = ProfileDiff::between(&fast, &slow)?;
-    let grown = diff.functions.iter();
-    let Some(most) = grown.max_by(|a, b| a.own.delta_s.total_cmp(&b.own.delta_s)) else {
+    let functions = diff.functions.iter();
+    let Some(most) = functions.max_by(|a, b| a.own.delta_s.total_cmp(&b.own.delta_s)) else {
         return Ok(None);
     };
     let Some(spot) = slow.figures.instructions.first() else {
         return Ok(None);
     };
-    let waiting = share(&most.waits, &most.own);
+    let waiting = share_of_change(&most.waits, &most.own);
     Ok(Some(Answers {
         grew: format!(
             "{} by {:.2} s, {:.0} % of it in spin hints",
@@ -110,13 +113,13 @@ fn measure_difference(
             most.own.delta_s,
             100.0 * waiting
         ),
-        is_spinning: waiting > NEARLY_ALL && most.own.low_s > 0.0,
-        hot: hottest(spot).map_or_else(|| "unknown".to_owned(), |line| line.0),
-        is_after_pause: hottest(spot).is_some_and(|line| line.1),
+        is_spinning: waiting > MIN_WAITING_SHARE && most.own.low_s > 0.0,
+        hot: find_hottest(spot).map_or_else(|| "unknown".to_owned(), |line| line.0),
+        is_after_pause: find_hottest(spot).is_some_and(|line| line.1),
     }))
 }
 
-fn share(part: &ChangeRecord, whole: &ChangeRecord) -> f64 {
+fn share_of_change(part: &ChangeRecord, whole: &ChangeRecord) -> f64 {
     if whole.delta_s > 0.0 {
         part.delta_s / whole.delta_s
     } else {
@@ -124,22 +127,21 @@ fn share(part: &ChangeRecord, whole: &ChangeRecord) -> f64 {
     }
 }
 
-/// The hottest instruction's text with that before it, and whether time there
-/// was spent in a hint.
-fn hottest(spot: &SpotRecord) -> Option<(String, bool)> {
+/// The hottest instruction and the one before it as text, and whether its time was spent in a hint.
+fn find_hottest(spot: &SpotRecord) -> Option<(String, bool)> {
     let lines = &spot.lines;
-    let at = (0..lines.len()).max_by_key(|&at| lines[at].own.samples)?;
-    let before = at.checked_sub(1).map(|before| lines[before].text.as_str());
+    let index = (0..lines.len()).max_by_key(|&index| lines[index].own.samples)?;
+    let before = index.checked_sub(1).map(|index| lines[index].text.as_str());
     let text = format!(
         "{} after {}",
-        lines[at].text,
+        lines[index].text,
         before.unwrap_or("the beginning")
     );
-    Some((text, lines[at].waits))
+    Some((text, lines[index].waits))
 }
 
-/// A hand-over for which a waiter comes 2 ms after the lock was taken for 10 ms.
-fn profile(
+/// Profiles a replay in which a waiter comes 2 ms after the lock was taken for 10 ms.
+fn profile_replay(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,
     algorithm: &str,
@@ -164,7 +166,7 @@ fn profile(
     let command = Command::from_argv(words.map(str::to_owned).to_vec())?;
     let (topology, _) = machine.topology()?;
     let workload = Workload {
-        timeout: Some(LIMIT),
+        timeout: Some(TIMEOUT),
         ..Workload::new(command.clone())
     };
     let request = Request::new(&workload, &topology.allowed);

@@ -1,8 +1,8 @@
-//! The 2018 report's producer and consumer, executed on this machine
-//! with its PAUSE stretched or shortened to the report's.
+//! The producer and consumer of the 2018 report, executed on this machine with a PAUSE as long as the
+//! report's.
 //!
-//! It judges what was executed; if other programs left too little of that, or theory allows either
-//! result, it judges nothing.
+//! Nothing is judged if other programs disturbed too many items, or if a slightly different PAUSE
+//! would change the result.
 
 use std::time::Duration;
 
@@ -15,18 +15,19 @@ use pinwise_machine::{Prober, Replayer};
 use pinwise_record::{ClaimRecord, ExperimentRecord, ReplayCell, SpinReplayRecord};
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
-/// PAUSE on the report's machine, ns, and CPUs on the same step of its loop.
+/// PAUSE on the report's machine.
 const PAUSE_NS: f64 = 43.0;
+/// CPUs of the report's machine, on which its spin loop depends.
 const CPUS: u64 = 24;
-/// Items of each delay, gone through twice.
+/// Items for each delay.
 const ITEMS: usize = 4;
 const REPEATS: usize = 2;
-/// Fewer than these say nothing.
+/// With fewer undisturbed items, a delay is not judged.
 const MIN_ITEMS: u64 = 3;
-/// The tolerance of the report's "about" for a time.
+/// Tolerance of the report's "about" for a time.
 const ABOUT_S: f64 = 0.25;
 
-/// Both experiments.
+/// Runs both experiments.
 ///
 /// # Errors
 /// An interrupt; the claims report whatever else prevents a replay.
@@ -48,16 +49,19 @@ pub(super) fn run_experiments(
     };
     let (old, new) = match replay::run(&plan, machine, &mut |_, _| ()) {
         Ok(record) => (
-            claims(&record, 0, old_claim),
-            claims(&record, 1, |delay_ms| {
+            judge_cells(&record, 0, old_claim),
+            judge_cells(&record, 1, |delay_ms| {
                 let claim = format!("repaired, a sender every {delay_ms} ms");
-                (Claim::new(claim, "about 1.2 s").figure(1.2, "s"), ABOUT_S)
+                (
+                    Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+                    ABOUT_S,
+                )
             }),
         ),
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => (
-            refuse_claims(&error.to_string()),
-            refuse_claims(&error.to_string()),
+            claim_not_here(&error.to_string()),
+            claim_not_here(&error.to_string()),
         ),
     };
     Ok(vec![
@@ -74,16 +78,23 @@ pub(super) fn run_experiments(
     ])
 }
 
+/// The report's claim for a delay, and its tolerance, seconds.
 fn old_claim(delay_ms: f64) -> (Claim, f64) {
     let claim = format!("a sender every {delay_ms} ms");
     if delay_ms < 2.5 {
-        (Claim::new(claim, "2.2 to 2.3 s").figure(2.25, "s"), 0.1)
+        (
+            Claim::new(claim, "2.2 to 2.3 s").with_figure(2.25, "s"),
+            0.1,
+        )
     } else {
-        (Claim::new(claim, "about 1.2 s").figure(1.2, "s"), ABOUT_S)
+        (
+            Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+            ABOUT_S,
+        )
     }
 }
 
-fn refuse_claims(why: &str) -> Vec<ClaimRecord> {
+fn claim_not_here(why: &str) -> Vec<ClaimRecord> {
     let claim = Claim::new(
         "a sender every 1 to 9 ms",
         "2.2 s at 1 and 2 ms, else about 1.2 s",
@@ -91,34 +102,37 @@ fn refuse_claims(why: &str) -> Vec<ClaimRecord> {
     vec![claim.not_here(why)]
 }
 
-/// The claims on an algorithm's cells.
-fn claims(
+/// Judges a claim for each delay (cell) of an algorithm.
+fn judge_cells(
     record: &SpinReplayRecord,
     algorithm: usize,
     claim: impl Fn(f64) -> (Claim, f64),
 ) -> Vec<ClaimRecord> {
-    let cells = record.algorithms.get(algorithm).map(|of| &of.cells);
-    let judged = |cell: &ReplayCell| {
-        let (claim, most) = claim(cell.delay_ms);
+    let cells = record
+        .algorithms
+        .get(algorithm)
+        .map(|algorithm| &algorithm.cells);
+    let judge_cell = |cell: &ReplayCell| {
+        let (claim, tolerance_s) = claim(cell.delay_ms);
         match (&cell.measured, cell.cliff_percent) {
             (_, Some(percent)) if cell.unstable => claim.not_here(&format!(
                 "a change of PAUSE by {percent:.1} % gives the other result: either is right"
             )),
             (Some(measured), _) if cell.items >= MIN_ITEMS => {
-                let found = ClaimResult {
+                let result = ClaimResult {
                     value: measured.seconds_per_100_items,
-                    low: time_s(cell, measured.lateness_low_us),
-                    high: time_s(cell, measured.lateness_high_us),
+                    low: seconds_per_100_items(cell, measured.lateness_low_us),
+                    high: seconds_per_100_items(cell, measured.lateness_high_us),
                 };
-                claim.judge_claim(found, Judge::Within(most))
+                claim.judge_figure(result, Judge::Within(tolerance_s))
             }
             _ => claim.not_here("other programs disturbed nearly all items"),
         }
     };
-    cells.into_iter().flatten().map(judged).collect()
+    cells.into_iter().flatten().map(judge_cell).collect()
 }
 
-/// Duration of 100 items with a lateness.
-fn time_s(cell: &ReplayCell, late_us: f64) -> f64 {
+/// Duration of 100 items that are this late each.
+fn seconds_per_100_items(cell: &ReplayCell, late_us: f64) -> f64 {
     100.0 * (cell.hold_ms * 1e-3 + late_us * 1e-6)
 }

@@ -1,4 +1,5 @@
-//! The machine on which an experiment's arms run: this one or a simulated one, by the same engine.
+//! The machine on which an experiment's arms run, this one or a simulated one, with the settings of
+//! its comparisons.
 
 use anyhow::{Result, bail};
 
@@ -11,12 +12,12 @@ use pinwise_sim::SimulatedMachine;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, Workload};
 
-/// Runs per arm that are enough on a simulated machine.
+/// Maximum number of runs per arm on a simulated machine.
 const SIMULATED_RUNS: usize = 60;
-/// Half-width of an interval that is enough there.
+/// Sufficient half-width of an interval on a simulated machine, relative.
 const SIMULATED_PRECISION: f64 = 0.005;
 
-/// One arm.
+/// One arm of an experiment.
 #[derive(Debug, Clone)]
 pub(super) struct Arm {
     pub(super) name: &'static str,
@@ -35,7 +36,7 @@ impl Arm {
         }
     }
 
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -43,20 +44,20 @@ impl Arm {
 
 /// A machine that the stage owns or borrows.
 enum StageMachine<'a> {
-    Own(Box<SimulatedMachine>),
-    Lent(&'a mut dyn Machine),
+    Owned(Box<SimulatedMachine>),
+    Borrowed(&'a mut dyn Machine),
 }
 
 impl StageMachine<'_> {
     fn machine(&mut self) -> &mut dyn Machine {
         match self {
-            Self::Own(machine) => machine.as_mut(),
-            Self::Lent(machine) => *machine,
+            Self::Owned(machine) => machine.as_mut(),
+            Self::Borrowed(machine) => *machine,
         }
     }
 }
 
-/// A machine to run on, and how long.
+/// A machine, and how to compare arms on it.
 pub(super) struct Stage<'a> {
     machine: StageMachine<'a>,
     pub(super) topology: Topology,
@@ -67,8 +68,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// The machine of a description.
-    pub(super) fn on_description(
+    /// A simulated machine with this description.
+    pub(super) fn from_description(
         label: &str,
         text: &str,
         seed: u64,
@@ -81,8 +82,8 @@ impl<'a> Stage<'a> {
             precision: Some(SIMULATED_PRECISION),
             ..Tuning::default()
         };
-        Self::on(
-            StageMachine::Own(Box::new(machine)),
+        Self::with_machine(
+            StageMachine::Owned(Box::new(machine)),
             Metric::wall(),
             seed,
             tuning,
@@ -98,10 +99,16 @@ impl<'a> Stage<'a> {
         tuning: Tuning,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
-        Self::on(StageMachine::Lent(machine), metric, seed, tuning, observer)
+        Self::with_machine(
+            StageMachine::Borrowed(machine),
+            metric,
+            seed,
+            tuning,
+            observer,
+        )
     }
 
-    fn on(
+    fn with_machine(
         mut machine: StageMachine<'a>,
         metric: Metric,
         seed: u64,
@@ -119,8 +126,8 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// The same with the maximum number of runs: spreads need many.
-    pub(super) fn thorough(mut self) -> Self {
+    /// Always runs the maximum number of runs: spreads need many.
+    pub(super) fn with_all_runs(mut self) -> Self {
         self.tuning.precision = Some(1e-6);
         self
     }
@@ -176,39 +183,39 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// No answer in the time there was.
+/// The budget was too small for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too few runs for an answer in this time; --budget gives more")]
 pub(super) struct TooFew;
 
-/// What a comparison said.
+/// The result of a comparison.
 pub(super) struct Answer {
     record: Comparison,
 }
 
 impl Answer {
-    /// By how many per cent an arm's speed differs from the baseline's.
+    /// Change of an arm's speed relative to the baseline, per cent.
     pub(super) fn speed(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
     }
 
-    /// How many per cent more time an arm takes.
+    /// Change of an arm's time relative to the baseline, per cent.
     pub(super) fn time(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (ratio - 1.0))
     }
 
-    /// How many per cent of the baseline's time an arm saves.
+    /// Share of the baseline's time that an arm saves, per cent.
     pub(super) fn saving(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (1.0 - ratio))
     }
 
-    /// A figure computed from the ratio of costs, its ends in order.
-    fn read_ratio(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<ClaimResult> {
+    /// A figure computed from the ratio of costs, with its interval.
+    fn read_ratio(&self, arm: &str, to_figure: impl Fn(f64) -> f64) -> Result<ClaimResult> {
         let contrast = self.contrast(arm).ok_or(TooFew)?;
-        let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
+        let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &to_figure);
         let (one, other) = (end(contrast.low), end(contrast.high));
         Ok(ClaimResult {
-            value: of(contrast.ratio),
+            value: to_figure(contrast.ratio),
             low: one.min(other),
             high: one.max(other),
         })
@@ -224,11 +231,15 @@ impl Answer {
             .is_none_or(|contrast| contrast.verdict == ContrastVerdict::Undecided)
     }
 
-    /// How many times as much an arm's runs spread as the baseline's, with the interval; `None` if
-    /// there are too few runs.
-    pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
-        let found = self.contrast(arm)?;
-        Some((found.spread_ratio?, found.spread_low?, found.spread_high?))
+    /// The spread of an arm's runs over that of the baseline's, with the interval; `None` if there are
+    /// too few runs.
+    pub(super) fn spread(&self, arm: &str) -> Option<ClaimResult> {
+        let contrast = self.contrast(arm)?;
+        Some(ClaimResult {
+            value: contrast.spread_ratio?,
+            low: contrast.spread_low?,
+            high: contrast.spread_high?,
+        })
     }
 
     /// Coefficient of variation of an arm's runs.

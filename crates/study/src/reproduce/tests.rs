@@ -12,14 +12,14 @@ fn settings(seed: u64) -> Settings {
     }
 }
 
-fn all() -> Vec<&'static Report> {
+fn all_reports() -> Vec<&'static Report> {
     REPORTS.iter().collect()
 }
 
 #[test]
-fn what_mechanisms_predict_came_out_as_reported() {
+fn simulations_contradict_no_claim() {
     for seed in 1..=3 {
-        let record = simulate(&all(), &settings(seed), &mut NoObserver).unwrap();
+        let record = simulate(&all_reports(), &settings(seed), &mut NoObserver).unwrap();
         let claims = record
             .reports
             .iter()
@@ -53,12 +53,12 @@ fn value(text: &str, key: &str) -> toml::Value {
         .split('.')
         .try_fold(&table, |table, part| table.get(part));
     found
-        .unwrap_or_else(|| panic!("{key} does not stand in the description"))
+        .unwrap_or_else(|| panic!("the description has no {key}"))
         .clone()
 }
 
 #[test]
-fn what_is_given_or_assumed_names_keys_that_stand_there() {
+fn given_and_assumed_keys_exist_in_the_descriptions() {
     for report in &REPORTS {
         for text in report.descriptions {
             let machine = SimulatedMachine::from_text(report.name, text, 0).unwrap();
@@ -73,10 +73,9 @@ fn what_is_given_or_assumed_names_keys_that_stand_there() {
     }
 }
 
-/// The encoder's two parameters are what its two given figures say: a closed
-/// network of threads that compute and wait, whose throughput is known.
+/// Threads that compute and wait are a closed queueing network, whose throughput is known.
 #[test]
-fn given_figures_set_the_encoder() {
+fn the_encoders_parameters_give_its_two_given_figures() {
     let number = |key: &str| value(hyperthread_fill::MACHINE, key).as_float().unwrap();
     let threads = value(hyperthread_fill::MACHINE, "workload.encode-wme.threads");
     let threads = i32::try_from(threads.as_integer().unwrap()).unwrap();
@@ -104,7 +103,7 @@ fn given_figures_set_the_encoder() {
 #[test]
 fn claims_that_cannot_be_tested_here_are_named() {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
-    let record = run_here(&all(), &settings(1), &mut machine, &mut NoObserver).unwrap();
+    let record = run_here(&all_reports(), &settings(1), &mut machine, &mut NoObserver).unwrap();
     let claims: Vec<_> = record
         .reports
         .iter()

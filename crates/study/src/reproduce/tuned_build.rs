@@ -1,4 +1,4 @@
-//! A kernel built for one processor against a generic one (2001).
+//! The 2001 report: a kernel built for one processor, compared with a generic one.
 
 use anyhow::Result;
 
@@ -6,12 +6,13 @@ use super::claim::{Claim, Judge};
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 
-/// Test, seconds and standard deviation of ten runs: generic, for Athlon; and
-/// the kernel here that does the same.
+/// A test of the report. Times are the mean and the standard deviation of ten runs, seconds.
 struct Test {
     name: &'static str,
     generic: (f64, f64),
+    /// Built for the Athlon.
     tuned: (f64, f64),
+    /// The built-in kernel that does the same.
     kernel: Option<&'static str>,
 }
 
@@ -77,7 +78,8 @@ const TESTS: [Test; 8] = [
 
 const QUESTION: &str = "a build for this processor against a generic one";
 
-fn change(test: &Test) -> f64 {
+/// Reported change of time, per cent.
+fn reported_change(test: &Test) -> f64 {
     100.0 * (test.tuned.0 / test.generic.0 - 1.0)
 }
 
@@ -89,14 +91,15 @@ fn experiment(name: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
     }
 }
 
-/// No mechanism here predicts what a compiler makes of a loop on a processor of 2001: all figures
-/// stay given.
+/// Lists the claims as given: no mechanism here predicts what a compiler gains on a processor of
+/// 2001.
 pub(super) fn simulate(_simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let why = "no mechanism here predicts what a compiler gains";
     let times = TESTS
         .iter()
         .map(|test| {
-            Claim::change(format!("{}: time", test.name), change(test)).show_given(None, why)
+            Claim::change(format!("{}: time", test.name), reported_change(test))
+                .show_given(None, why)
         })
         .collect();
     let words = [
@@ -110,11 +113,11 @@ pub(super) fn simulate(_simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
     ])
 }
 
-/// On this machine: the hot loops compiled for x86-64-v1 and for it.
+/// Runs the experiments on this machine: hot loops compiled for x86-64-v1 and for this processor.
 pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut claims = Vec::new();
     for test in &TESTS {
-        let claim = Claim::change(format!("{}: time", test.name), change(test));
+        let claim = Claim::change(format!("{}: time", test.name), reported_change(test));
         let Some(kernel) = test.kernel else {
             claims.push(
                 claim.not_here("another build of the system's kernel; a program cannot choose it"),
@@ -129,7 +132,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         let time = answer.time("native")?;
         claims.push(match answer.is_undecided("native") {
             true => claim.not_here("undecided in this time"),
-            false => claim.judge_claim(time, Judge::Direction),
+            false => claim.judge_figure(time, Judge::Direction),
         });
     }
     Ok(vec![experiment("times", claims)])

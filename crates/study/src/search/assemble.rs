@@ -1,4 +1,4 @@
-//! Puts the record of a search together, while it runs and at its end.
+//! Writes the record of a search, while it runs and at its end.
 
 use super::choice::DEFAULT;
 use super::features::FEATURES;
@@ -22,23 +22,23 @@ use pinwise_workload::SuccessRule;
 /// Confidence of the intervals of an arm's own runs.
 const CONFIDENCE: f64 = 0.95;
 
-/// The record so far; `stopped`: why the search ended, if it did.
-pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRecord {
+/// The record so far; `stopped` says why the search ended, if it did.
+pub(super) fn write_record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRecord {
     let plan = engine.plan;
     let costs = match stopped {
-        Some(_) => truth::costs(engine),
+        Some(_) => truth::true_costs(engine),
         None => vec![None; engine.arms.len()],
     };
-    let predictions = predictions(engine, &costs);
+    let predictions = list_predictions(engine, &costs);
     let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
     let outcome = words::SearchOutcome::from_engine(engine, stopped);
     let best = match outcome.best {
         Some(DEFAULT) | None => outcome.best,
-        best => engine.outdone_by().or(best),
+        best => engine.faster_elsewhere().or(best),
     };
     let mut record = SearchRecord {
         header: Header {
-            findings: words::findings(engine),
+            findings: words::list_findings(engine),
             ..Header::new(&plan.id, &plan.started, plan.tags.clone())
         },
         argv: plan.argv.clone(),
@@ -46,7 +46,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         host: host_record(&*engine.machine, engine.topology),
         command: plan.workload.command.argv().to_vec(),
         workload: WorkloadRecord {
-            // Not while it runs: reading the file would disturb the runs.
+            // Only at the end: reading the file would disturb the runs.
             program: stopped.and_then(|_| engine.machine.program(&plan.workload)),
             ..workload_record(&plan.workload)
         },
@@ -56,15 +56,18 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         space: engine.counts.clone(),
         arms: engine.arm_records(),
         runs: engine.runs.clone(),
-        progress: progress(engine, &costs),
-        model: engine.belief.as_ref().map(|belief| model(engine, belief)),
+        progress: list_progress(engine, &costs),
+        model: engine
+            .belief
+            .as_ref()
+            .map(|belief| model_record(engine, belief)),
         runs_used: engine.runs_used(),
         zone: engine.zone().exp_m1(),
         confirmation: outcome.confirmation.clone(),
-        other_cpus: engine.other_cpus(),
-        least: outcome.best.and_then(|best| engine.least(best)),
+        other_cpus: engine.other_cpus_records(),
+        least: outcome.best.and_then(|best| engine.least_record(best)),
         verdict: match stopped {
-            Some(_) => outcome.verdict(engine),
+            Some(_) => outcome.to_verdict(engine),
             None => SearchVerdict {
                 kind: SearchAnswer::Undecided,
                 sentence: no_verdict_yet("search"),
@@ -77,7 +80,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             },
         },
         true_regret: best.and_then(|best| truth::regret(&costs, best)),
-        truth: truth::record(&costs, &names, &predictions, engine.anchor()),
+        truth: truth::truth_record(&costs, &names, &predictions, engine.anchor()),
         best: best.map(|best| names[best].clone()),
         predictions,
         stopped,
@@ -91,30 +94,30 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
 
 /// Adds launchers' commands to those of the best and of the least candidate.
 fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
-    let launched = |name: &String| {
-        let at = record.arms.iter().position(|arm| &arm.name == name)?;
-        let arm = &record.arms[at];
+    let commands_for = |name: &String| {
+        let index = record.arms.iter().position(|arm| &arm.name == name)?;
+        let arm = &record.arms[index];
         let program = |tool: Tool| Some(record.write_program(arm, |word| tool.escape_word(word)));
-        let place = &engine.arms[at].place;
+        let place = &engine.arms[index].place;
         let setting = SettingRecord::default();
-        Some(launchers::commands(
+        Some(launchers::launcher_commands(
             place,
             &setting,
             engine.topology,
             &program,
         ))
     };
-    let of_best = record.best.as_ref().and_then(launched);
+    let best = record.best.as_ref().and_then(commands_for);
     let least = record.least.as_ref().map(|least| &least.arm);
-    let of_least = least.and_then(launched);
+    let least_commands = least.and_then(commands_for);
     let add = |commands: &mut Vec<CommandRecord>, more: Option<Vec<CommandRecord>>| {
         if !commands.is_empty() {
             commands.extend(more.unwrap_or_default());
         }
     };
-    add(&mut record.verdict.commands, of_best);
+    add(&mut record.verdict.commands, best);
     if let Some(least) = &mut record.least {
-        add(&mut least.commands, of_least);
+        add(&mut least.commands, least_commands);
     }
 }
 
@@ -126,8 +129,8 @@ fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
         default_threads: (!plan.default_is_counted).then_some(threads),
         counted_threads: plan.default_is_counted.then_some(threads),
         sets_threads: plan.sets_threads,
-        within: plan.within,
-        least_within: plan.least_within,
+        within: plan.min_effect,
+        least_within: plan.max_slowdown,
         error: ERROR,
         max_runs: plan.max_runs,
         confirmation_pairs: plan.confirmation_pairs,
@@ -143,8 +146,8 @@ fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
     }
 }
 
-/// An arm as it is in the record.
-pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
+/// The record of an arm.
+pub(super) fn arm_record(engine: &Engine<'_>, number: usize) -> SearchArm {
     let arm = &engine.arms[number];
     let used = &arm.place.used;
     let is_default = arm.place.placement == Placement::os_default();
@@ -167,20 +170,21 @@ pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
     }
 }
 
-fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> {
+/// What the model predicts for every valid arm.
+fn list_predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> {
     let Some((belief, standing)) = engine.belief.as_ref().zip(engine.standing.as_ref()) else {
         return Vec::new();
     };
     let widening = HEAVY_TAILS * engine.widening();
     let default = belief.arm(DEFAULT).mean;
     let anchor = engine.anchor();
-    // Arms added after the last update are not in it.
+    // The belief does not have arms that were added after its last update.
     (0..belief.arms())
         .filter(|&arm| engine.invalid[arm].is_none())
         .map(|arm| {
             let expected = belief.arm(arm);
             let (low, high) = cost_interval(belief, arm, anchor, widening);
-            let own = engine.readings_of(arm);
+            let readings = engine.readings_of(arm);
             PredictedArm {
                 arm: engine.arms[arm].name.clone(),
                 predicted: expected.mean.exp(),
@@ -188,10 +192,10 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 high: high.exp(),
                 ratio: (expected.mean - default).exp(),
                 change: String::new(),
-                runs: own.len(),
-                measured: estimate_cost(&own),
+                runs: readings.len(),
+                measured: estimate_cost(&readings),
                 first_prediction: engine.first_predictions[arm]
-                    .map(super::state::FirstPrediction::record),
+                    .map(super::state::FirstPrediction::to_record),
                 beats_best: standing.beats[arm],
                 truth: costs[arm],
             }
@@ -199,8 +203,8 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
         .collect()
 }
 
-/// The range of nine of ten costs, at the level that the arm with most runs had in this search: a
-/// search of minutes cannot know the machine's level at another hour.
+/// The 90 % interval of an arm's ln(cost), at the machine's speed during this search, as the arm with
+/// most runs (the anchor) shows it: a search of minutes cannot know the speed at another hour.
 fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (f64, f64) {
     if arm == anchor || anchor >= belief.arms() {
         return interval(&belief.law(arm), TAIL, widening);
@@ -210,12 +214,12 @@ fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (
     (level + low, level + high)
 }
 
-/// What an arm's own runs say.
-fn estimate_cost(own: &[f64]) -> Option<Estimate> {
-    if own.is_empty() {
+/// The median cost of an arm's own runs, from their ln(cost).
+fn estimate_cost(readings: &[f64]) -> Option<Estimate> {
+    if readings.is_empty() {
         return None;
     }
-    let costs: Vec<f64> = own.iter().map(|y| y.exp()).collect();
+    let costs: Vec<f64> = readings.iter().map(|y| y.exp()).collect();
     let interval = median_interval(&costs, CONFIDENCE);
     Some(Estimate {
         value: quantile(&costs, 0.5),
@@ -224,7 +228,8 @@ fn estimate_cost(own: &[f64]) -> Option<Estimate> {
     })
 }
 
-fn progress(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<pinwise_record::ProgressPoint> {
+/// The progress so far, with the true regret if it is known.
+fn list_progress(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<pinwise_record::ProgressPoint> {
     let points = engine.progress.iter().cloned();
     points
         .map(|mut point| {
@@ -235,7 +240,7 @@ fn progress(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<pinwise_record::P
         .collect()
 }
 
-fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
+fn model_record(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
     let features = FEATURES.iter().enumerate().map(|(number, feature)| {
         let effect = belief.effect(number);
         FeatureRecord {
@@ -247,8 +252,8 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
             is_clear: false,
         }
     });
-    let misses = engine.first_predictions.iter().flatten();
-    let errors: Vec<f64> = misses.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
+    let predictions = engine.first_predictions.iter().flatten();
+    let errors: Vec<f64> = predictions.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
     let (explained, own) = (belief.explained_sd(), belief.own_sd());
     SearchModelRecord {
         features: features.collect(),
@@ -258,12 +263,13 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
         unexplained_sd: own,
         inflation: engine.widening(),
         prediction_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
-        judgement: judgement(explained, own),
+        judgement: judge_model(explained, own),
     }
 }
 
-/// How good the predictions were: what features leave unexplained, compared with what they explain.
-fn judgement(explained: f64, own: f64) -> ModelJudgement {
+/// How good predictions are: the standard deviation that features leave unexplained (`own`), compared
+/// with the one that they explain.
+fn judge_model(explained: f64, own: f64) -> ModelJudgement {
     if own <= 0.25 * explained || own < 0.01 {
         ModelJudgement::Fits
     } else if own <= explained {

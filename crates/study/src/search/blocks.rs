@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Progress;
 use super::choice::DEFAULT;
 use super::state::{Engine, FirstPrediction, Halt};
-use crate::compare::{Moment, PADDING, Trial, output_named};
+use crate::compare::{Moment, PADDING, Trial, name_output_of_run};
 use crate::error::StudyError;
 use pinwise_machine::MachineError;
 use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
@@ -18,10 +18,10 @@ use pinwise_stats::surrogate::{Belief, Reading};
 impl Engine<'_> {
     /// Runs every arm once, in random order. A failed run does not count; the other arms' runs do.
     pub(super) fn run_block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
-        let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed);
-        chance.set_stream(2 + self.blocks as u64);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.plan.seed);
+        rng.set_stream(2 + self.blocks as u64);
         let mut order = arms.to_vec();
-        order.shuffle(&mut chance);
+        order.shuffle(&mut rng);
         for (slot, &arm) in order.iter().enumerate() {
             if self.invalid[arm].is_some() {
                 continue;
@@ -37,7 +37,7 @@ impl Engine<'_> {
                 block_runs: arms.len(),
                 at: Duration::ZERO,
             };
-            let padding = chance.random_range(0..PADDING);
+            let padding = rng.random_range(0..PADDING);
             self.run_arm(step, arm, moment, padding)?;
         }
         self.blocks += 1;
@@ -63,52 +63,52 @@ impl Engine<'_> {
             settings: &[],
             companion: None,
             metric: &self.plan.metric,
-            output: output_named(&self.plan.output, &plan.name, &run_name),
+            output: name_output_of_run(&self.plan.output, &plan.name, &run_name),
             padding,
         };
-        let outcome = self
-            .past
-            .run(&trial, step, arm, moment, self.machine, self.started);
+        let outcome =
+            self.past
+                .replay_or_run(&trial, step, arm, moment, self.machine, self.started);
         let (run, failure) = match outcome {
             Ok(outcome) => outcome,
             Err(MachineError::Interrupted) => return Err(Halt::Stopped(Stopped::Interrupted)),
             Err(error) => return Err(Halt::Error(error.into())),
         };
         if let Some(cost) = run.metric.cost.filter(|_| failure.is_none()) {
-            self.record_cost(step, arm, moment.block, cost);
+            self.add_cost(step, arm, moment.block, cost);
         }
         self.runs.push(SearchRun { arm, step, run });
         match failure {
-            Some(failure) => self.fail(arm, failure),
+            Some(failure) => self.exclude_failed(arm, failure),
             None => Ok(()),
         }
     }
 
-    /// Takes a run's cost in.
-    fn record_cost(&mut self, step: SearchStep, arm: usize, block: usize, cost: f64) {
+    /// Adds the cost of a run to the figures of its step.
+    fn add_cost(&mut self, step: SearchStep, arm: usize, block: usize, cost: f64) {
         let y = cost.ln();
         match step {
             SearchStep::Warmup => {}
             SearchStep::Confirmation => {
                 if let Some(pairs) = &mut self.pairs {
-                    pairs.take(arm == DEFAULT, block, y);
+                    pairs.add_run(arm == DEFAULT, block, y);
                 }
                 self.fresh.push(Reading { arm, block, y });
             }
             SearchStep::OtherCpus => {
                 if let Some(others) = &mut self.others {
-                    others.take(arm, block, y);
+                    others.add_run(arm, block, y);
                 }
             }
             SearchStep::Least => {
                 if let Some(proposal) = &mut self.proposal {
-                    proposal.take(arm, block, y);
+                    proposal.add_run(arm, block, y);
                 }
             }
             SearchStep::Profiling | SearchStep::Search | SearchStep::Refinement => {
                 let is_first = self.readings.iter().all(|reading| reading.arm != arm);
-                let knows = |belief: &&Belief| is_first && arm < belief.arms();
-                if let Some(belief) = self.belief.as_ref().filter(knows) {
+                let has_prediction = |belief: &&Belief| is_first && arm < belief.arms();
+                if let Some(belief) = self.belief.as_ref().filter(has_prediction) {
                     self.first_predictions[arm] = Some(FirstPrediction {
                         mean: belief.arm(arm).mean,
                         sd: belief.run_sd(arm),
@@ -120,8 +120,8 @@ impl Engine<'_> {
         }
     }
 
-    /// An arm that fails is out, whatever it did before.
-    fn fail(&mut self, arm: usize, failure: String) -> Result<(), Halt> {
+    /// Excludes an arm that failed, with its earlier runs; without `os-default` the search ends.
+    fn exclude_failed(&mut self, arm: usize, failure: String) -> Result<(), Halt> {
         let name = &self.arms[arm].name;
         if arm == DEFAULT {
             return Err(Halt::Error(StudyError::Failed(format!(

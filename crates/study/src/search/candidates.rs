@@ -1,5 +1,4 @@
-//! What a search could run: `os-default`, then the shapes of every number of
-//! threads.
+//! Lists the candidates of a search: `os-default`, then the shapes of every number of threads.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +8,13 @@ use pinwise_placement::Placement;
 use pinwise_placement::space::{Occupancy, Space};
 use pinwise_topology::Topology;
 
-/// All candidates, `os-default` first. A shape equal to what `os-default` has anyway is left out.
-pub(super) fn candidates(
+/// All candidates, `os-default` first. A shape of the CPUs that `os-default` has anyway is left out.
+pub(super) fn list_candidates(
     plan: &SearchPlan,
     topology: &Topology,
     space: &Space,
 ) -> Result<Vec<Candidate>, StudyError> {
-    let mut all = vec![default(plan, topology, space)?];
+    let mut candidates = vec![default_candidate(plan, topology, space)?];
     for &threads in &plan.threads {
         if threads == 0 || threads > space.cpus() {
             return Err(StudyError::Plan(format!(
@@ -25,21 +24,25 @@ pub(super) fn candidates(
         }
         for shape in space.shapes(threads) {
             let candidate = from_occupancy(plan, topology, space, shape.occupancy, threads)?;
-            let first = &all[0];
+            let first = &candidates[0];
             let is_default = candidate.place.cpus == first.place.cpus && threads == first.threads;
             if !is_default {
-                all.push(candidate);
+                candidates.push(candidate);
             }
         }
     }
-    Ok(all)
+    Ok(candidates)
 }
 
-fn default(plan: &SearchPlan, topology: &Topology, space: &Space) -> Result<Candidate, StudyError> {
+fn default_candidate(
+    plan: &SearchPlan,
+    topology: &Topology,
+    space: &Space,
+) -> Result<Candidate, StudyError> {
     let place = Placement::os_default().realise(topology);
     let place = place.map_err(|error| StudyError::Plan(error.to_string()))?;
     let occupancy = space.occupancy(&place.cpus);
-    let nothing = || StudyError::Plan("this machine has no CPU to run on".to_owned());
+    let no_cpu = || StudyError::Plan("this machine has no CPU to run on".to_owned());
     Ok(Candidate {
         name: place.placement.to_string(),
         workload: if plan.default_is_counted {
@@ -48,7 +51,7 @@ fn default(plan: &SearchPlan, topology: &Topology, space: &Space) -> Result<Cand
             let threads = plan.default_threads;
             plan.workload.with_threads(threads, plan.sets_threads)
         },
-        occupancy: occupancy.ok_or_else(nothing)?,
+        occupancy: occupancy.ok_or_else(no_cpu)?,
         threads: plan.default_threads,
         place,
     })
@@ -74,7 +77,7 @@ pub(super) fn from_occupancy(
     })
 }
 
-/// The placement, with the threads if there are several numbers of them.
+/// The placement, with the number of threads if several numbers are searched.
 pub(super) fn name_candidate(plan: &SearchPlan, placement: &Placement, threads: usize) -> String {
     match plan.threads.len() {
         0 | 1 => placement.to_string(),
@@ -84,12 +87,12 @@ pub(super) fn name_candidate(plan: &SearchPlan, placement: &Placement, threads: 
 }
 
 impl Candidate {
-    /// Its common name: "8 cores in one LLC"; its name, if that is a word.
+    /// A description such as "8 cores in one LLC", or the placement's name if that is a word.
     pub(super) fn label(&self) -> String {
         pinwise_record::label_placement(&self.place.placement.to_string(), &self.place.used)
     }
 
-    /// Its common name, with the name that `--place` takes.
+    /// The description, followed by the name that `--place` takes.
     pub(super) fn title(&self) -> String {
         let label = self.label();
         match self.name.starts_with(&label) {
@@ -99,16 +102,17 @@ impl Candidate {
     }
 }
 
-/// The most compact and the most spread shape, for the number of threads with most shapes. A model
-/// learns a slope from what it ran; the shapes at its ends may behave differently.
-pub(super) fn extremes(all: &[Candidate]) -> Vec<usize> {
-    let of = |threads: usize| {
-        let shapes = (1..all.len()).filter(move |&arm| all[arm].threads == threads);
+/// The most compact and the most spread shape, for the number of threads with most shapes. The model
+/// extrapolates badly from shapes in between.
+pub(super) fn find_extremes(candidates: &[Candidate]) -> Vec<usize> {
+    let shapes_of = |threads: usize| {
+        let arms = 1..candidates.len();
+        let shapes = arms.filter(move |&arm| candidates[arm].threads == threads);
         shapes.collect::<Vec<usize>>()
     };
-    let numbers: BTreeSet<usize> = all.iter().map(|arm| arm.threads).collect();
-    let most = numbers.into_iter().map(of).max_by_key(Vec::len);
-    // Shapes come with the fewest units first.
+    let numbers: BTreeSet<usize> = candidates.iter().map(|arm| arm.threads).collect();
+    let most = numbers.into_iter().map(shapes_of).max_by_key(Vec::len);
+    // Shapes are sorted by the number of units.
     let shapes = most.unwrap_or_default();
     let ends = [shapes.first(), shapes.last()];
     let mut ends: Vec<usize> = ends.into_iter().flatten().copied().collect();

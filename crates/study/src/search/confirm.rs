@@ -1,16 +1,16 @@
-//! The leader against `os-default`, measured afresh after the choice was made: pairs in random
-//! order, and an interval that is valid at any time.
+//! Confirms the leader: compares it with `os-default` in fresh pairs in random order, with an
+//! interval that is valid at any time.
 
 use super::choice::DEFAULT;
 use super::pairs::{ALPHA, Pairs};
 use super::state::{Engine, Halt};
 use pinwise_record::{SearchStep, Stopped};
 
-/// Minimum noise of a run, also before any is known: ln(cost).
+/// Smallest standard deviation of ln(cost) that is assumed for a run.
 const MIN_NOISE: f64 = 0.002;
 
 impl Engine<'_> {
-    /// Standard deviation of the difference of a pair, as far as is known.
+    /// Estimated standard deviation of the difference of a pair, in ln(cost).
     pub(super) fn pair_noise(&self, arm: usize, baseline: usize) -> f64 {
         let noise = |arm: usize| {
             let noise = self.belief.as_ref().map(|belief| belief.noise_sd_of(arm));
@@ -19,7 +19,7 @@ impl Engine<'_> {
         noise(arm).hypot(noise(baseline))
     }
 
-    /// Pairs until the question is answered, or as many as are allowed.
+    /// Runs pairs until the question is answered or the budget is used up.
     pub(super) fn confirm(&mut self) -> Result<(), Halt> {
         let leader = self.standing.as_ref().map_or(DEFAULT, |s| s.leader);
         let most = self.plan.confirmation_pairs;
@@ -33,7 +33,7 @@ impl Engine<'_> {
             if self.pairs.as_ref().is_some_and(|p| p.is_answered(zone)) {
                 break;
             }
-            if self.afford_time(2, 1.0).is_err() {
+            if self.check_time_left(2, 1.0).is_err() {
                 return match self.is_settled {
                     true => Err(Halt::Stopped(Stopped::Budget)),
                     false => Ok(()),

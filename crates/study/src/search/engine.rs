@@ -1,17 +1,17 @@
 //! Runs a search: warm-up, profiling, blocks of the leader and its challengers, moves of one
 //! thread, confirmation.
 //!
-//! The runs so far and the seed alone decide what runs next, so that a resumed search can replay
+//! What runs next depends only on the runs so far and the seed, so that a resumed search can replay
 //! its earlier runs.
 
 use std::time::Duration;
 
-use super::candidates::{candidates, extremes};
+use super::candidates::{find_extremes, list_candidates};
 use super::choice::{
-    DEFAULT, Matters, Rule, beats_default, farthest_unmeasured, matters, next_block, next_survey,
-    standing, unmeasured_block,
+    DEFAULT, Relevance, Rule, beats_default, farthest_unmeasured, judge_arms, judge_relevance,
+    next_block, next_survey, unmeasured_block,
 };
-use super::features::{UnitMap, no_arms, usual_mean};
+use super::features::{UnitMap, expected_mean, no_arms};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
 use super::{Candidate, Observer, SearchPlan, assemble};
@@ -21,27 +21,27 @@ use pinwise_placement::space::Space;
 use pinwise_record::{
     ProgressPoint, SearchArm, SearchRecord, SearchRun, SearchStep, SpaceRecord, Stopped,
 };
-use pinwise_stats::surrogate::{Belief, Surrogate, informative, interval};
+use pinwise_stats::surrogate::{Belief, Surrogate, choose_informative, interval};
 use pinwise_topology::Topology;
 
-/// Runs that profile the program, `os-default` among them.
-const PROFILING: usize = 6;
+/// Number of runs that profile the program, `os-default` among them.
+const PROFILING_RUNS: usize = 6;
 /// Runs of the leader before it may win.
 const MIN_RUNS: usize = 2;
-/// Runs of `os-default` before it may win: if the scheduler places threads by luck, a third of the
-/// runs may be far slower, and eight miss that with 4 %.
+/// Runs of `os-default` before it may win: if the scheduler places threads at random, a third of the
+/// runs may be far slower, and eight runs miss that with 4 %.
 const MIN_RUNS_OF_DEFAULT: usize = 8;
 /// Share of a time budget reserved for the confirmation.
-const FOR_CONFIRMATION: f64 = 0.35;
-/// Blocks that show whether placement matters at all, at most.
+const CONFIRMATION_SHARE: f64 = 0.35;
+/// Maximum number of blocks to learn whether placement matters at all.
 const MAX_SURVEYS: usize = 8;
-/// The indifference zone follows the noise: it is at least this many standard deviations of a run
-/// of bound threads, but at most a share because of that. Smaller differences take dozens of runs
-/// of each arm to see.
-const ZONE_OF_NOISE: f64 = 0.5;
-const MAX_ZONE_OF_NOISE: f64 = 0.03;
-/// Carries a plan out.
-pub(super) fn carry_out(
+/// The indifference zone grows with the noise to this many standard deviations of a run of bound
+/// threads, since smaller differences take dozens of runs of each arm to see …
+const ZONE_PER_NOISE: f64 = 0.5;
+/// … but to no more than this, relative.
+const MAX_NOISE_ZONE: f64 = 0.03;
+/// Runs a search.
+pub(super) fn run_search(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn CommandRunner,
@@ -51,17 +51,17 @@ pub(super) fn carry_out(
     let (topology, _) = machine.topology()?;
     let space = Space::from_topology(&topology);
     let unit_map = UnitMap::new(&topology);
-    let arms = candidates(plan, &topology, &space)?;
+    let arms = list_candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
-        return Err(StudyError::Plan(plan.nothing_to_search(&topology)));
+        return Err(StudyError::Plan(plan.explain_nothing_to_search(&topology)));
     }
     let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &unit_map);
     for candidate in arms {
         engine.add(candidate, None);
     }
-    let opening = engine.record(None);
-    engine.observer.begin(&opening);
-    let stopped = match engine.go() {
+    let record = engine.record(None);
+    engine.observer.begin(&record);
+    let stopped = match engine.run_steps() {
         Ok(()) => Stopped::Precision,
         Err(Halt::Stopped(stopped)) => stopped,
         Err(Halt::Error(error)) => return Err(error),
@@ -106,11 +106,11 @@ impl<'a> Engine<'a> {
             is_settled: false,
             has_tried_farthest: false,
             dropped: Vec::new(),
-            counts: counts(plan, space),
+            counts: count_placements(plan, space),
         }
     }
 
-    /// A new arm, perhaps made by moving a thread of another; its number.
+    /// Adds an arm, and returns its index. `from`: the arm of which it is a move of one thread.
     pub(super) fn add(&mut self, candidate: Candidate, from: Option<usize>) -> usize {
         let threads = candidate.threads;
         let features = if self.arms.is_empty() {
@@ -123,30 +123,30 @@ impl<'a> Engine<'a> {
         self.refined_from.push(from);
         self.invalid.push(None);
         self.first_predictions.push(None);
-        self.model.add(features, usual_mean(threads))
+        self.model.add(features, expected_mean(threads))
     }
 
     pub(super) fn features(&self, arm: usize) -> &[f64] {
         &self.model.arms().features[arm]
     }
 
-    /// Time since the search began, including that before an interruption.
+    /// Time since the search began, with the time before an interruption.
     pub(super) fn elapsed(&self) -> Duration {
         let now = self.machine.now().saturating_sub(self.started);
-        now.max(self.past.reached()) + self.past.before()
+        now.max(self.past.replayed_until()) + self.past.time_spent()
     }
 
-    fn go(&mut self) -> Result<(), Halt> {
+    fn run_steps(&mut self) -> Result<(), Halt> {
         for _ in 0..self.plan.warmup {
             self.run_block(SearchStep::Warmup, &[DEFAULT])?;
         }
         self.run_profile()?;
-        match self.settle() {
+        match self.run_until_settled() {
             Ok(()) => {
                 self.is_settled = true;
                 self.refine()?;
-                // New results may have changed the leader.
-                let again = self.settle();
+                // Moves may have changed the leader.
+                let again = self.run_until_settled();
                 self.confirm()?;
                 self.try_other_cpus()?;
                 self.confirm_least()?;
@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
                     Err(halt) => Err(halt),
                 }
             }
-            // Out of budget: the leader is still worth a comparison.
+            // The budget for the search is used up; that of the confirmation remains.
             Err(Halt::Stopped(stopped)) if stopped != Stopped::Interrupted => {
                 self.confirm()?;
                 Err(Halt::Stopped(stopped))
@@ -164,25 +164,25 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The runs that show most about what the program is sensitive to.
+    /// Runs the arms that show most about what the program is sensitive to.
     fn run_profile(&mut self) -> Result<(), Halt> {
-        let count = PROFILING.min(self.arms.len());
-        let open = |arm: usize| self.invalid[arm].is_none();
+        let count = PROFILING_RUNS.min(self.arms.len());
+        let is_valid = |arm: usize| self.invalid[arm].is_none();
         let mut first = vec![DEFAULT];
-        first.extend(extremes(&self.arms));
-        let chosen = informative(self.model.arms(), &first, count, &open);
+        first.extend(find_extremes(&self.arms));
+        let chosen = choose_informative(self.model.arms(), &first, count, &is_valid);
         let limit = self.plan.max_runs.unwrap_or(usize::MAX);
         let chosen: Vec<usize> = chosen.into_iter().take(limit).collect();
         self.run_block(SearchStep::Profiling, &chosen)?;
-        self.think();
-        self.note();
+        self.update_belief();
+        self.note_progress();
         Ok(())
     }
 
-    /// Runs blocks until hardly any arm can beat the leader, and once the shape that is least like
-    /// those that ran: the one the model knows least about. If the leader is `os-default`, some
-    /// more show whether placement matters at all.
-    fn settle(&mut self) -> Result<(), Halt> {
+    /// Runs blocks until hardly any arm can beat the leader. Then, once, runs the shape that is least
+    /// like those that ran, about which the model knows least. If `os-default` leads, further blocks
+    /// show whether placement matters at all.
+    fn run_until_settled(&mut self) -> Result<(), Halt> {
         let mut surveys = 0;
         loop {
             let Some((belief, standing)) = self.belief.as_ref().zip(self.standing.as_ref()) else {
@@ -190,79 +190,77 @@ impl<'a> Engine<'a> {
             };
             let runs = self.runs_of_arms();
             let leader = standing.leader;
-            // Blocks made for other reasons also contain runs of `os-default`: those that it still
-            // lacks come last.
-            let is_tried = leader == DEFAULT || runs[leader] >= MIN_RUNS;
-            let is_lacking = leader == DEFAULT && runs[DEFAULT] < MIN_RUNS_OF_DEFAULT;
-            let is_open_whether = || {
-                let open = self.open();
-                let matters = matters(belief, &open, &self.rule());
-                surveys < MAX_SURVEYS && leader == DEFAULT && matters == Matters::Unknown
+            let has_enough_runs = leader == DEFAULT || runs[leader] >= MIN_RUNS;
+            // Checked last: all other blocks run `os-default`, too.
+            let needs_default = leader == DEFAULT && runs[DEFAULT] < MIN_RUNS_OF_DEFAULT;
+            let needs_survey = || {
+                let relevance = judge_relevance(belief, &self.open_arms(), &self.rule());
+                surveys < MAX_SURVEYS && leader == DEFAULT && relevance == Relevance::Unknown
             };
-            let unmeasured = unmeasured_block(belief, standing, &runs, &self.open(), &self.rule());
-            let block = match (standing.is_settled, is_tried) {
+            let unmeasured =
+                unmeasured_block(belief, standing, &runs, &self.open_arms(), &self.rule());
+            let block = match (standing.is_settled, has_enough_runs) {
                 (true, _) if unmeasured.len() > 1 => unmeasured,
                 (true, true) if !self.has_tried_farthest => {
                     self.has_tried_farthest = true;
-                    match farthest_unmeasured(self.model.arms(), &runs, &self.open()) {
+                    match farthest_unmeasured(self.model.arms(), &runs, &self.open_arms()) {
                         Some(arm) => vec![DEFAULT, arm],
                         None => continue,
                     }
                 }
-                (true, true) if is_open_whether() => {
+                (true, true) if needs_survey() => {
                     surveys += 1;
-                    next_survey(belief, &self.open())
+                    next_survey(belief, &self.open_arms())
                 }
-                (true, true) if is_lacking => vec![DEFAULT],
+                (true, true) if needs_default => vec![DEFAULT],
                 (true, true) => return Ok(()),
                 (true, false) => vec![DEFAULT, leader],
                 (false, _) => next_block(belief, standing, &runs),
             };
-            self.afford(block.len())?;
+            self.check_runs_left(block.len())?;
             self.run_block(SearchStep::Search, &block)?;
-            self.think();
-            self.note();
+            self.update_belief();
+            self.note_progress();
         }
     }
 
-    /// May this many more runs be made before the confirmation?
-    pub(super) fn afford(&self, runs: usize) -> Result<(), Halt> {
+    /// Checks that the budget allows this many more runs before the confirmation.
+    pub(super) fn check_runs_left(&self, runs: usize) -> Result<(), Halt> {
         let used = self.runs_used();
         if self.plan.max_runs.is_some_and(|most| used + runs > most) {
             return Err(Halt::Stopped(Stopped::Runs));
         }
-        let kept = match self.plan.confirmation_pairs {
+        let reserved = match self.plan.confirmation_pairs {
             0 => 0.0,
-            _ => FOR_CONFIRMATION,
+            _ => CONFIRMATION_SHARE,
         };
-        self.afford_time(runs, 1.0 - kept)
+        self.check_time_left(runs, 1.0 - reserved)
     }
 
-    /// Does the time suffice for this many more runs within a share of the budget?
-    pub(super) fn afford_time(&self, runs: usize, share: f64) -> Result<(), Halt> {
+    /// Checks that this many more runs fit into this share of the time budget.
+    pub(super) fn check_time_left(&self, runs: usize, share: f64) -> Result<(), Halt> {
         let Some(budget) = self.plan.budget else {
             return Ok(());
         };
-        let made = self.runs.len().max(1) as f64;
+        let runs_done = self.runs.len().max(1) as f64;
         let elapsed = self.elapsed().as_secs_f64();
-        let needed = elapsed / made * runs as f64;
+        let needed = elapsed / runs_done * runs as f64;
         if elapsed + needed > budget.as_secs_f64() * share {
             return Err(Halt::Stopped(Stopped::Budget));
         }
         Ok(())
     }
 
-    /// Works out what the runs say.
-    pub(super) fn think(&mut self) {
+    /// Learns from all runs and judges the arms again.
+    pub(super) fn update_belief(&mut self) {
         self.belief = Some(self.model.learn(&self.readings));
         let rule = self.rule();
         let belief = self.belief.as_ref();
-        self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
+        self.standing = belief.map(|belief| judge_arms(belief, &self.open_arms(), &rule));
     }
 
-    /// Does the arm beat `os-default` by more than the indifference zone rather than not, all runs
-    /// taken together? The model is asked, not fresh runs alone: if those leave it open, the
-    /// earlier runs count as well.
+    /// Does the arm more probably than not beat `os-default` by more than the indifference zone, by
+    /// all runs together? Used if the fresh runs alone are inconclusive.
     pub(super) fn still_beats_default(&self, arm: usize) -> bool {
         let mut readings = self.readings.clone();
         readings.extend(&self.fresh);
@@ -270,14 +268,15 @@ impl<'a> Engine<'a> {
         beats_default(&belief, arm, &self.rule())
     }
 
-    /// The bound arm with most runs: its cost shows the level of this search.
+    /// The bound arm with most runs, whose cost shows the machine's speed during this search.
     pub(super) fn anchor(&self) -> usize {
         let runs = self.runs_of_arms();
-        let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
+        let bound = self.open_arms().into_iter().filter(|&arm| arm != DEFAULT);
         bound.max_by_key(|&arm| runs[arm]).unwrap_or(DEFAULT)
     }
 
-    pub(super) fn open(&self) -> Vec<usize> {
+    /// Arms that may still lead.
+    pub(super) fn open_arms(&self) -> Vec<usize> {
         (0..self.arms.len())
             .filter(|&arm| self.invalid[arm].is_none() && !self.dropped.contains(&arm))
             .collect()
@@ -292,18 +291,20 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Indifference zone in ln(cost): `within`, or more if runs vary much.
+    /// Indifference zone in ln(cost): the smallest effect of interest, or more if runs vary much.
     pub(super) fn zone(&self) -> f64 {
         let noise = self.belief.as_ref().map_or(0.0, Belief::typical_noise_sd);
-        let follows = (ZONE_OF_NOISE * noise).min(MAX_ZONE_OF_NOISE.ln_1p());
-        self.plan.within.ln_1p().max(follows)
+        let noise_zone = (ZONE_PER_NOISE * noise).min(MAX_NOISE_ZONE.ln_1p());
+        self.plan.min_effect.ln_1p().max(noise_zone)
     }
 
-    /// Factor for variances: more than 1 if first runs of arms missed their predictions by more
-    /// than stated. Two that fit are assumed.
+    /// Factor by which to widen variances: more than 1 if the first runs of arms missed their
+    /// predictions by more than the predicted deviation. Two accurate predictions are assumed beside.
     pub(super) fn widening(&self) -> f64 {
-        let misses = self.first_predictions.iter().flatten();
-        let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();
+        let predictions = self.first_predictions.iter().flatten();
+        let squares: Vec<f64> = predictions
+            .map(|f| ((f.y - f.mean) / f.sd).powi(2))
+            .collect();
         if squares.len() < 3 {
             return 1.0;
         }
@@ -311,8 +312,8 @@ impl<'a> Engine<'a> {
         mean.max(1.0)
     }
 
-    /// Keeps who leads now.
-    pub(super) fn note(&mut self) {
+    /// Adds the current leader to the progress.
+    pub(super) fn note_progress(&mut self) {
         let Some((belief, standing)) = self.belief.as_ref().zip(self.standing.as_ref()) else {
             return;
         };
@@ -334,13 +335,13 @@ impl<'a> Engine<'a> {
         });
     }
 
-    /// Runs of profiling, search and refinement.
+    /// Number of runs of profiling, search and refinement.
     pub(super) fn runs_used(&self) -> usize {
         let is_counted = |run: &&SearchRun| run.step.is_search();
         self.runs.iter().filter(is_counted).count()
     }
 
-    /// Runs of each arm that count.
+    /// By arm: number of runs that count.
     pub(super) fn runs_of_arms(&self) -> Vec<usize> {
         let mut runs = vec![0; self.arms.len()];
         for reading in &self.readings {
@@ -349,25 +350,25 @@ impl<'a> Engine<'a> {
         runs
     }
 
-    /// ln(cost) of the runs of an arm that count.
+    /// ln(cost) of those runs of an arm that count.
     pub(super) fn readings_of(&self, arm: usize) -> Vec<f64> {
         let of_arm = self.readings.iter().filter(|reading| reading.arm == arm);
         of_arm.map(|reading| reading.y).collect()
     }
 
     pub(super) fn record(&self, stopped: Option<Stopped>) -> SearchRecord {
-        assemble::record(self, stopped)
+        assemble::write_record(self, stopped)
     }
 
     pub(super) fn arm_records(&self) -> Vec<SearchArm> {
         (0..self.arms.len())
-            .map(|arm| assemble::arm(self, arm))
+            .map(|arm| assemble::arm_record(self, arm))
             .collect()
     }
 }
 
-/// Number of placements of each number of threads: big numbers, and worked out once.
-fn counts(plan: &SearchPlan, space: &Space) -> Vec<SpaceRecord> {
+/// Counts the placements of each number of threads; called once, since that takes time.
+fn count_placements(plan: &SearchPlan, space: &Space) -> Vec<SpaceRecord> {
     let threads = plan.threads.iter();
     threads
         .map(|&threads| SpaceRecord {

@@ -1,10 +1,10 @@
-//! What the model sees of a placement: a few figures of how its threads share
-//! the machine, the same on every machine.
+//! The features of a placement from which the model predicts its cost: how its threads share the
+//! machine.
 //!
-//! They are the resources that contention models of placement name (Pandia: Goodman, Varisteas and
+//! They are the shared resources of contention models of placement (Pandia: Goodman, Varisteas and
 //! Harris, `EuroSys` 2017; Funston et al., USENIX ATC 2018): issue slots of a core, a last-level
-//! cache, a node's memory, the links between caches and packages. How much each matters to a
-//! program is learnt from its runs; no hardware counter is read.
+//! cache, a node's memory, the links between caches and packages. How much each matters to a program
+//! is learnt from its runs; no hardware counter is read.
 
 use super::choice::DEFAULT;
 use pinwise_placement::Placement;
@@ -16,9 +16,9 @@ use pinwise_topology::{CpuSet, Topology};
 pub(super) struct Feature {
     pub(super) name: &'static str,
     pub(super) meaning: &'static str,
-    /// Standard deviation of its effect, relative to the scale of all.
+    /// Prior standard deviation of its effect, relative to the scale of all effects.
     relative_sd: f64,
-    /// Standard deviation of the part of its effect that does not depend on that scale.
+    /// Prior standard deviation of the part of its effect that does not depend on that scale.
     absolute_sd: f64,
 }
 
@@ -54,8 +54,7 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.4,
     },
     feature("threads_squared", "gains that end with more threads", 1.0),
-    // Where the scheduler puts threads is a guess: its cost is learnt from the runs of `os-default`
-    // alone.
+    // Where the scheduler puts threads is a guess, so its cost is learnt from the runs of `os-default`.
     Feature {
         name: "free",
         meaning: "left to the scheduler, with CPUs to spare",
@@ -63,26 +62,25 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.3,
     },
 ];
-/// Base of the logarithm for crowded units, so that features lie about between 0 and 1.
-const CROWD: f64 = 16.0;
-/// The usual gain of doubling the threads, as a power, before anything was run. Amdahl's law with a
-/// tenth of serial work gives 0.8 from 1 to 8 threads.
-const USUAL_SCALING: f64 = 0.8;
+/// Base of the logarithm of threads per unit, so that features lie roughly between 0 and 1.
+const CROWD_BASE: f64 = 16.0;
+/// Expected speed-up before any run: the number of threads to this power. Amdahl's law with 10 % of
+/// serial work gives 0.8 from 1 to 8 threads.
+const EXPECTED_SCALING: f64 = 0.8;
 
-/// Units of the CPUs of a machine.
+/// The units that each CPU of a machine belongs to.
 #[derive(Debug)]
 pub(super) struct UnitMap<'a> {
     topology: &'a Topology,
-    /// Core, last-level cache, node and package of every allowed CPU, by number
-    /// of the CPU.
+    /// By CPU: core, last-level cache, node and package; `None` if the CPU is not allowed.
     units: Vec<Option<[usize; 4]>>,
-    /// Units of each of these levels.
+    /// Number of units of each of these levels.
     counts: [usize; 4],
-    /// Is it a slower kind of core?
+    /// By CPU: is it of a slower kind?
     is_slow: Vec<bool>,
 }
 
-/// Indices into [`UnitMap::units`].
+// Indices of the levels in [`UnitMap::units`].
 const CORE: usize = 0;
 const LLC: usize = 1;
 const NODE: usize = 2;
@@ -102,14 +100,14 @@ impl<'a> UnitMap<'a> {
             units[cpu.id] = Some([cpu.core.unwrap_or(cpu.id), llc, node, package]);
             is_slow[cpu.id] = fastest.is_some() && cpu.kind != fastest;
         }
-        let used = |level: usize| {
-            let mut all: Vec<usize> = units.iter().flatten().map(|unit| unit[level]).collect();
-            all.sort_unstable();
-            all.dedup();
-            all.len()
+        let count_units = |level: usize| {
+            let mut used: Vec<usize> = units.iter().flatten().map(|unit| unit[level]).collect();
+            used.sort_unstable();
+            used.dedup();
+            used.len()
         };
         Self {
-            counts: [used(CORE), used(LLC), used(NODE), used(PACKAGE)],
+            counts: [CORE, LLC, NODE, PACKAGE].map(count_units),
             topology,
             units,
             is_slow,
@@ -126,33 +124,33 @@ impl<'a> UnitMap<'a> {
         let loads: Vec<Vec<usize>> = (0..4).map(|level| threads_per_unit(&list, level)).collect();
         let smt: usize = loads[CORE].iter().filter(|&&n| n > 1).sum();
         let smt = smt as f64 / all;
-        // Identical levels of this machine count once.
-        let is_own = |level: usize, above: usize| self.counts[level] != self.counts[above];
-        let has_llcs = is_own(LLC, NODE);
-        let has_nodes = is_own(NODE, PACKAGE);
+        // A level with the same units as the next outer one is not counted twice.
+        let is_distinct = |level: usize, outer: usize| self.counts[level] != self.counts[outer];
+        let has_llcs = is_distinct(LLC, NODE);
+        let has_nodes = is_distinct(NODE, PACKAGE);
         let slow = cpus.iter().filter(|&cpu| self.is_slow[cpu]).count();
         let threads = (threads.max(1) as f64).ln();
-        let when = |holds: bool, value: f64| if holds { value } else { 0.0 };
+        let value_if = |condition: bool, value: f64| if condition { value } else { 0.0 };
         vec![
             smt,
             // 1 if half share a core, 0 if none or all do.
             4.0 * smt * (1.0 - smt),
-            when(has_llcs, crowd(&loads[LLC])),
-            when(has_nodes, crowd(&loads[NODE])),
-            crowd(&loads[PACKAGE]),
-            when(has_llcs, span(&loads[LLC])),
-            when(has_nodes, span(&loads[NODE])),
-            span(&loads[PACKAGE]),
+            value_if(has_llcs, mean_crowding(&loads[LLC])),
+            value_if(has_nodes, mean_crowding(&loads[NODE])),
+            mean_crowding(&loads[PACKAGE]),
+            value_if(has_llcs, spread_probability(&loads[LLC])),
+            value_if(has_nodes, spread_probability(&loads[NODE])),
+            spread_probability(&loads[PACKAGE]),
             imbalance(&loads[LLC]),
             slow as f64 / all,
             threads,
             threads * threads / 10.0,
-            when(is_free, 1.0),
+            value_if(is_free, 1.0),
         ]
     }
 
-    /// Features of a program that is left to the scheduler: it is assumed to spread threads over
-    /// all units, as schedulers that prefer idle cores do; its runs show how wrong that is.
+    /// Features of a program that is left to the scheduler. Threads are assumed to be spread over all
+    /// units, as by schedulers that prefer idle cores; the runs correct that.
     pub(super) fn features_of_default(&self, threads: usize) -> Vec<f64> {
         let allowed = &self.topology.allowed;
         let is_free = threads < allowed.len();
@@ -172,14 +170,14 @@ pub(super) fn no_arms() -> Arms {
         relative_sd: FEATURES.iter().map(|f| f.relative_sd).collect(),
         absolute_sd: FEATURES.iter().map(|f| f.absolute_sd).collect(),
         mean: Vec::new(),
-        // `os-default`: the scheduler puts it elsewhere every time.
+        // `os-default` varies from run to run: the scheduler places it anew each time.
         loose: vec![DEFAULT],
     }
 }
 
-/// What is expected of ln(cost) for this many threads, but for a constant.
-pub(super) fn usual_mean(threads: usize) -> f64 {
-    -USUAL_SCALING * (threads.max(1) as f64).ln()
+/// Expected ln(cost) of this many threads, except for a constant.
+pub(super) fn expected_mean(threads: usize) -> f64 {
+    -EXPECTED_SCALING * (threads.max(1) as f64).ln()
 }
 
 /// Threads on each used unit of a level.
@@ -189,15 +187,15 @@ fn threads_per_unit(list: &[[usize; 4]], level: usize) -> Vec<usize> {
     units.chunk_by(|a, b| a == b).map(<[usize]>::len).collect()
 }
 
-/// Mean over threads of ln(threads in its unit), over `ln(CROWD)`.
-fn crowd(loads: &[usize]) -> f64 {
+/// Mean over threads of ln(threads in the same unit), divided by `ln(CROWD_BASE)`.
+fn mean_crowding(loads: &[usize]) -> f64 {
     let total: f64 = loads.iter().map(|&n| n as f64).sum();
     let sum: f64 = loads.iter().map(|&n| n as f64 * (n as f64).ln()).sum();
-    sum / total.max(1.0) / CROWD.ln()
+    sum / total.max(1.0) / CROWD_BASE.ln()
 }
 
 /// Probability that two different threads are in different units.
-fn span(loads: &[usize]) -> f64 {
+fn spread_probability(loads: &[usize]) -> f64 {
     let total: f64 = loads.iter().map(|&n| n as f64).sum();
     let together: f64 = loads.iter().map(|&n| n as f64 * (n as f64 - 1.0)).sum();
     if total < 2.0 {
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_and_crowds_are_seen() {
+    fn features_reflect_siblings_crowding_span_and_imbalance() {
         let two_llcs = "package:1 l3:2 core:4 pu:2";
         let names = |cpus| -> Vec<&str> {
             list_features(two_llcs, cpus)
@@ -247,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_are_one_count_once() {
+    fn levels_with_the_same_units_count_once() {
         let names: Vec<&str> = list_features("package:2 [numa] l3:1 core:2 pu:1", "0,2")
             .iter()
             .map(|(name, _)| *name)
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_cpus_to_spare_is_free() {
+    fn os_default_with_cpus_to_spare_has_the_feature_free() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
         let unit_map = UnitMap::new(&topology);
         let free = FEATURES.iter().position(|f| f.name == "free").unwrap();

@@ -1,5 +1,6 @@
-//! The least resource that is nearly as good as the best: proposed by the model, confirmed by fresh
-//! pairs. An unconfirmed proposal is not the answer: the model alone is wrong in one of nine.
+//! Finds the arm with the fewest resources that is nearly as good as the best: the model proposes it,
+//! fresh pairs confirm it. Unconfirmed proposals are not reported: the model alone is wrong in one of
+//! nine.
 
 use super::choice::DEFAULT;
 use super::pairs::Pairs;
@@ -8,29 +9,31 @@ use super::words;
 use pinwise_record::{LeastRecord, SearchStep, Stopped};
 use pinwise_stats::surrogate::{interval, mean_of, probability_below};
 
-/// Minimum probability of a proposal by the model.
-const SURE: f64 = 0.9;
-/// Two-sided error of the pairs' interval; only one side counts.
+/// The model proposes an arm if it is nearly as good with at least this probability.
+const MIN_PROBABILITY: f64 = 0.9;
+/// Two-sided error rate of the pairs' interval, of which only one side is used.
 const ALPHA: f64 = 0.1;
-/// Maximum number of pairs: an arm that needs more is at the limit.
+/// Maximum number of pairs: an arm that needs more is too close to the limit.
 const MAX_PAIRS: usize = 20;
 
 impl Engine<'_> {
-    /// Pairs of the best and the least resource that the model proposes.
+    /// Compares the best arm with the one with fewest resources that the model proposes.
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MAX_PAIRS);
         let best = words::SearchOutcome::from_engine(self, None).best;
-        let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
+        let best = best.filter(|&best| best == DEFAULT || self.faster_elsewhere().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
         let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {
             return Ok(());
         };
         let pairs = Pairs::new(arm, ALPHA, self.pair_noise(arm, best), most);
         self.proposal = Some(Proposal { arm, best, pairs });
-        let limit = self.plan.least_within.ln_1p();
+        let limit = self.plan.max_slowdown.ln_1p();
         for _ in 0..most {
             let is_settled = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
-            if self.proposal.as_ref().is_some_and(is_settled) || self.afford_time(2, 1.0).is_err() {
+            if self.proposal.as_ref().is_some_and(is_settled)
+                || self.check_time_left(2, 1.0).is_err()
+            {
                 break;
             }
             self.run_block(SearchStep::Least, &[best, arm])?;
@@ -41,39 +44,40 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The least CPUs, then cores, caches, nodes and packages, that the model considers nearly as
-    /// good as the best.
+    /// The arm with the fewest CPUs, then cores, caches, nodes and packages, that the model considers
+    /// nearly as good as the best.
     fn propose(&self, best: usize) -> Option<usize> {
         let belief = self.belief.as_ref()?;
-        let limit = self.plan.least_within.ln_1p();
+        let limit = self.plan.max_slowdown.ln_1p();
         let is_enough = |arm: usize| {
             let differences = belief.difference(arm, best);
-            arm == best || probability_below(&differences, limit, self.widening()) >= SURE
+            arm == best
+                || probability_below(&differences, limit, self.widening()) >= MIN_PROBABILITY
         };
-        let size = |arm: usize| {
+        let resources = |arm: usize| {
             let used = &self.arms[arm].place.used;
             let inner = (used.cpus, used.cores, used.llcs);
             (inner, used.numa_nodes, used.packages)
         };
-        let open = self.open().into_iter();
+        let open = self.open_arms().into_iter();
         open.filter(|&arm| arm < belief.arms() && is_enough(arm))
-            .min_by_key(|&arm| (size(arm), usize::from(arm != best)))
+            .min_by_key(|&arm| (resources(arm), usize::from(arm != best)))
     }
 
-    /// The least resource as the record has it. What pairs do not confirm is not smaller than the
-    /// best; without pairs the model decides. If CPUs of one shape differ, shapes alone do not
-    /// decide.
-    pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
-        if best != DEFAULT && self.outdone_by().is_some() {
+    /// The record of the arm with the fewest resources: the confirmed proposal, else the best itself;
+    /// without a confirmation (`--confirm 0`) the model's proposal. `None` if the same shape is faster
+    /// on other CPUs: then shapes alone do not decide.
+    pub(super) fn least_record(&self, best: usize) -> Option<LeastRecord> {
+        if best != DEFAULT && self.faster_elsewhere().is_some() {
             return None;
         }
-        let limit = self.plan.least_within.ln_1p();
+        let limit = self.plan.max_slowdown.ln_1p();
         let tried = self.proposal.as_ref().filter(|p| p.best == best);
         let confirmed = tried.filter(|proposal| proposal.is_confirmed(limit));
-        let is_open = self.plan.confirmation_pairs > 0 && confirmed.is_none();
+        let is_unconfirmed = self.plan.confirmation_pairs > 0 && confirmed.is_none();
         let arm = match confirmed {
             Some(proposal) => proposal.arm,
-            None if is_open => best,
+            None if is_unconfirmed => best,
             None => self.propose(best)?,
         };
         let (middle, (low, high)) = match confirmed {
@@ -86,21 +90,24 @@ impl Engine<'_> {
                 (mean_of(&differences), ends)
             }
         };
-        let of_best = (-middle).exp();
+        let share_of_best = (-middle).exp();
         let refused = tried.filter(|_| confirmed.is_none());
         Some(LeastRecord {
             arm: self.arms[arm].name.clone(),
-            of_best,
+            of_best: share_of_best,
             low: (-high).exp(),
             high: (-low).exp(),
             measured: self.runs_of_arms()[arm] > 0 || confirmed.is_some(),
             pairs: tried.map_or(0, |proposal| proposal.pairs.count()),
             confirmed: confirmed.is_some(),
             sentence: match refused {
-                Some(proposal) => {
-                    words::unconfirmed_least(self, best, proposal.arm, proposal.pairs.count())
-                }
-                None => words::least(self, arm, best, of_best),
+                Some(proposal) => words::describe_unconfirmed_least(
+                    self,
+                    best,
+                    proposal.arm,
+                    proposal.pairs.count(),
+                ),
+                None => words::describe_least(self, arm, best, share_of_best),
             },
             basis: String::new(),
             commands: Vec::new(),

@@ -1,6 +1,6 @@
-//! The best shape on other CPUs. A shape describes an arrangement, not particular CPUs: if a core
-//! is worse than its peers (interrupts, a neighbour, heat), every shape may use it, and only the
-//! same shape elsewhere shows it.
+//! Tries the best shape on other CPUs. A shape is an arrangement, not a set of CPUs: if one core is
+//! slower than the others (interrupts, other programs, heat), every shape may use it, and only the
+//! same shape on other CPUs shows that.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +13,32 @@ use super::words::SearchOutcome;
 use pinwise_format::percent;
 use pinwise_placement::Placement;
 use pinwise_record::{Finding, OtherCpusRecord, SearchStep, Severity};
-use pinwise_topology::CpuSet;
+use pinwise_topology::{Cpu, CpuSet};
 
-/// Most choices of CPUs. A CPU that all of them use is never left out.
+/// Maximum number of other sets of CPUs.
 const MAX_TRIES: usize = 3;
-/// Maximum number of pairs of each.
+/// Maximum number of pairs for each set.
 const MAX_PAIRS: usize = 12;
-/// Two-sided error of all tries together.
+/// Two-sided error rate of all tries together.
 const ALPHA: f64 = 0.05;
-
-/// Two-sided error of comparisons with `os-default`.
-const OF_DEFAULT: f64 = 0.05;
-/// After this many pairs, their mean must be this many standard errors from 0 before more are run:
-/// most machines have no bad core, and a large loss is seen at once.
-const GLANCE: usize = 2;
-const GLANCED: f64 = 2.0;
+/// Two-sided error rate of the comparison with `os-default`.
+const DEFAULT_ALPHA: f64 = 0.05;
+/// A try ends after this many pairs if their mean is close to 0: most machines have no slow core, and
+/// a large difference shows at once …
+const FIRST_PAIRS: usize = 2;
+/// … close: within this many standard errors.
+const MAX_STANDARD_ERRORS: f64 = 2.0;
 
 impl Engine<'_> {
-    /// Pairs of the best shape with itself on other CPUs: first on as many different ones as
-    /// possible, then without those that all used so far. If `os-default` is best, a bad CPU may be
-    /// the reason: other CPUs that turn out faster are compared with it as well.
+    /// Compares the best shape with itself on other CPUs: first on as many different ones as possible,
+    /// then without the CPUs that all tries so far had in common. If `os-default` is best, a slow CPU
+    /// may be the reason: then other CPUs that are faster are also compared with `os-default`.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MAX_PAIRS);
         let best = SearchOutcome::from_engine(self, None).best;
         let leads_default = best == Some(DEFAULT);
         let best = match leads_default {
-            true => self.best_bound(),
+            true => self.best_bound_arm(),
             false => best,
         };
         let Some(best) = best.filter(|_| most > 0) else {
@@ -51,39 +51,39 @@ impl Engine<'_> {
             over_default: None,
         });
         for _ in 0..MAX_TRIES {
-            let Some(other) = self.elsewhere(best, &common) else {
+            let Some(other) = self.place_elsewhere(best, &common) else {
                 break;
             };
             common = common.intersection(&self.add_siblings(&other.place.cpus));
-            if self.pair_off(best, other, most)? {
+            if self.compare_elsewhere(best, other, most)? {
                 break;
             }
         }
-        match self.outdone_by().filter(|_| leads_default) {
-            Some(arm) => self.hold_against_default(arm),
+        match self.faster_elsewhere().filter(|_| leads_default) {
+            Some(arm) => self.compare_with_default(arm),
             None => Ok(()),
         }
     }
 
-    /// The shape that is expected to cost least.
-    fn best_bound(&self) -> Option<usize> {
+    /// The measured shape with the lowest expected cost.
+    fn best_bound_arm(&self) -> Option<usize> {
         let belief = self.belief.as_ref()?;
         let runs = self.runs_of_arms();
-        let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
+        let bound = self.open_arms().into_iter().filter(|&arm| arm != DEFAULT);
         let known = bound.filter(|&arm| arm < belief.arms() && runs[arm] > 0);
         known.min_by(|&a, &b| belief.arm(a).mean.total_cmp(&belief.arm(b).mean))
     }
 
-    fn hold_against_default(&mut self, arm: usize) -> Result<(), Halt> {
+    fn compare_with_default(&mut self, arm: usize) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs;
         let noise = self.pair_noise(self.others.as_ref().map_or(DEFAULT, |o| o.against), DEFAULT);
         if let Some(others) = &mut self.others {
-            others.over_default = Some(Pairs::new(arm, OF_DEFAULT, noise, most));
+            others.over_default = Some(Pairs::new(arm, DEFAULT_ALPHA, noise, most));
         }
         for _ in 0..most {
-            let is_decided = self.pairs_with_default().and_then(Pairs::interval);
-            let is_decided = is_decided.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-            if is_decided || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
+            let interval = self.pairs_with_default().and_then(Pairs::interval);
+            let is_decided = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+            if is_decided || self.check_time_left(2, 1.0).is_err() || self.invalid[arm].is_some() {
                 break;
             }
             self.run_block(SearchStep::OtherCpus, &[DEFAULT, arm])?;
@@ -102,18 +102,18 @@ impl Engine<'_> {
         (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs)
     }
 
-    /// Every CPU of these cores: a fault of one CPU mostly affects its core.
+    /// The CPUs with all siblings: what slows one CPU mostly slows its core.
     fn add_siblings(&self, cpus: &CpuSet) -> CpuSet {
         let core = |cpu: usize| self.topology.cpu(cpu).and_then(|cpu| cpu.core);
         let cores: BTreeSet<Option<usize>> = cpus.iter().map(core).collect();
+        let is_added =
+            |cpu: &&Cpu| cpus.contains(cpu.id) || (cpu.core.is_some() && cores.contains(&cpu.core));
         let all = self.topology.cpus.iter();
-        all.filter(|cpu| cpus.contains(cpu.id) || (cpu.core.is_some() && cores.contains(&cpu.core)))
-            .map(|cpu| cpu.id)
-            .collect()
+        all.filter(is_added).map(|cpu| cpu.id).collect()
     }
 
-    /// The arm's shape on CPUs that leave some of these out.
-    fn elsewhere(&self, arm: usize, common: &CpuSet) -> Option<Candidate> {
+    /// The arm's shape on other CPUs, without some of the `common` ones; `None` if that is impossible.
+    fn place_elsewhere(&self, arm: usize, common: &CpuSet) -> Option<Candidate> {
         let arm = &self.arms[arm];
         let cpus = self.space.choose_beside(&arm.occupancy, common);
         if common.is_subset(&self.add_siblings(&cpus)) {
@@ -127,10 +127,16 @@ impl Engine<'_> {
         })
     }
 
-    /// Runs pairs of both; is there nothing more to try, because they differ or time is up?
-    fn pair_off(&mut self, best: usize, other: Candidate, most: usize) -> Result<bool, Halt> {
+    /// Compares the best arm with the same shape on other CPUs. Returns whether nothing more is to be
+    /// tried, because they differ or the time is used up.
+    fn compare_elsewhere(
+        &mut self,
+        best: usize,
+        other: Candidate,
+        most: usize,
+    ) -> Result<bool, Halt> {
         let arm = self.add(other, None);
-        // It is for comparison with the best alone.
+        // The arm cannot lead; it is only compared with the best.
         self.dropped.push(arm);
         let noise = self.pair_noise(best, best);
         let pairs = Pairs::new(arm, ALPHA / MAX_TRIES as f64, noise, most);
@@ -139,20 +145,20 @@ impl Engine<'_> {
         }
         let zone = self.zone();
         for _ in 0..most {
-            if self.afford_time(2, 1.0).is_err() {
+            if self.check_time_left(2, 1.0).is_err() {
                 return Ok(true);
             }
             self.run_block(SearchStep::OtherCpus, &[best, arm])?;
             if self.invalid[arm].is_some() || self.invalid[best].is_some() {
                 return Ok(true);
             }
-            let latest = self.latest();
-            // It is not worth proving equal.
-            let is_alike = |pairs: &Pairs| {
+            let latest = self.latest_pairs();
+            // To prove equality takes many more pairs.
+            let seems_equal = |pairs: &Pairs| {
                 let error = noise / (pairs.count() as f64).sqrt();
-                pairs.count() == GLANCE && pairs.estimate().abs() < GLANCED * error
+                pairs.count() == FIRST_PAIRS && pairs.estimate().abs() < MAX_STANDARD_ERRORS * error
             };
-            if latest.is_some_and(is_alike) {
+            if latest.is_some_and(seems_equal) {
                 break;
             }
             match latest.and_then(Pairs::interval) {
@@ -164,24 +170,24 @@ impl Engine<'_> {
         Ok(false)
     }
 
-    fn latest(&self) -> Option<&Pairs> {
+    fn latest_pairs(&self) -> Option<&Pairs> {
         self.others.as_ref()?.tried.last()
     }
 
-    /// Is this arm the best shape on other CPUs?
+    /// Is this arm the best shape on other CPUs than chosen at first?
     pub(super) fn is_elsewhere(&self, arm: usize) -> bool {
         let tried = self.others.as_ref().map_or(&[][..], |others| &others.tried);
         tried.iter().any(|pairs| pairs.arm == arm)
     }
 
-    /// The arm that is faster than its shape because of its CPUs.
-    pub(super) fn outdone_by(&self) -> Option<usize> {
-        let pairs = self.latest()?;
+    /// The arm on other CPUs that is faster than the best shape on the CPUs chosen at first.
+    pub(super) fn faster_elsewhere(&self) -> Option<usize> {
+        let pairs = self.latest_pairs()?;
         let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
         (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs.arm)
     }
 
-    pub(super) fn other_cpus(&self) -> Vec<OtherCpusRecord> {
+    pub(super) fn other_cpus_records(&self) -> Vec<OtherCpusRecord> {
         let Some(others) = &self.others else {
             return Vec::new();
         };
@@ -200,13 +206,13 @@ impl Engine<'_> {
                     high: interval.map(|(_, high)| high.exp()),
                     confidence: 1.0 - ALPHA / MAX_TRIES as f64,
                     verdict: pairs.verdict(self.zone()),
-                    sentence: self.sentence(against, pairs),
+                    sentence: self.describe_pairs(against, pairs),
                 }
             })
             .collect()
     }
 
-    fn sentence(&self, against: &Candidate, pairs: &Pairs) -> String {
+    fn describe_pairs(&self, against: &Candidate, pairs: &Pairs) -> String {
         let (here, there) = (&against.place.cpus, &self.arms[pairs.arm].place.cpus);
         let count = match pairs.count() {
             1 => "1 pair".to_owned(),
@@ -241,9 +247,9 @@ impl Engine<'_> {
         }
     }
 
-    /// A sentence if some CPUs of the shape are worse than others.
-    pub(super) fn unlike_cpus(&self) -> Option<Finding> {
-        let (others, pairs) = (self.others.as_ref()?, self.latest()?);
+    /// A warning if some CPUs of the shape are slower than others.
+    pub(super) fn check_cpu_differences(&self) -> Option<Finding> {
+        let (others, pairs) = (self.others.as_ref()?, self.latest_pairs()?);
         let (low, high) = pairs.interval()?;
         let against = &self.arms[others.against];
         let (here, there) = (&against.place.cpus, &self.arms[pairs.arm].place.cpus);
@@ -255,7 +261,7 @@ impl Engine<'_> {
         Some(Finding::new(
             "unlike_cpus",
             Severity::Warning,
-            self.sentence(against, pairs),
+            self.describe_pairs(against, pairs),
             format!(
                 "Look for interrupts, other programs, a noisy neighbour VM or heat on CPUs {suspects}; search again without them: taskset -c LIST pinwise search."
             ),

@@ -1,38 +1,46 @@
-//! Fresh pairs of an arm and a baseline, in random order, and an interval that is valid at any
-//! time.
+//! Compares an arm with a baseline in fresh pairs in random order, with an interval that is valid at
+//! any time.
 
 use super::Candidate;
 use pinwise_format::{percent, signed_percent};
 use pinwise_record::{ConfirmationRecord, PairsVerdict};
 use pinwise_stats::anytime::Sequence;
 
-/// Two-sided error of the interval.
+/// Two-sided error rate of the interval.
 pub(super) const ALPHA: f64 = 0.05;
-/// An effect is known well enough if its interval reaches no further than this share of it.
+/// An effect is known well enough if the interval's half-width is at most this share of it.
 const MAX_HALF_WIDTH_SHARE: f64 = 0.5;
 
-/// The planned number of pairs at which the interval is tightest, at most.
-const TIGHTEST: usize = 12;
+/// The number of pairs at which the interval is tightest is at most this.
+const MAX_TIGHTEST: usize = 12;
 
 /// Pairs of an arm and a baseline.
 #[derive(Debug)]
 pub(super) struct Pairs {
-    /// The arm against the baseline.
+    /// The arm that is compared with the baseline.
     pub(super) arm: usize,
     sequence: Sequence,
-    /// Block, and what is known of its two runs.
-    open: Option<(usize, Option<f64>, Option<f64>)>,
-    /// y of the arm minus that of the baseline.
+    /// The pair whose second run is missing.
+    half_pair: Option<HalfPair>,
+    /// ln(cost) of the arm minus that of the baseline.
     differences: Vec<f64>,
 }
 
+/// The first run of a pair.
+#[derive(Debug, Clone, Copy)]
+struct HalfPair {
+    block: usize,
+    is_baseline: bool,
+    y: f64,
+}
+
 impl Pairs {
-    /// `noise`: standard deviation of a difference; `most`: pairs at most.
+    /// `noise`: standard deviation of a difference; `most`: maximum number of pairs.
     pub(super) fn new(arm: usize, alpha: f64, noise: f64, most: usize) -> Self {
         Self {
             arm,
-            sequence: Sequence::new(alpha, noise, most.min(TIGHTEST)),
-            open: None,
+            sequence: Sequence::new(alpha, noise, most.min(MAX_TIGHTEST)),
+            half_pair: None,
             differences: Vec::new(),
         }
     }
@@ -41,24 +49,27 @@ impl Pairs {
         self.differences.len()
     }
 
-    pub(super) fn take(&mut self, is_baseline: bool, block: usize, y: f64) {
-        let mut open = match self.open {
-            Some(open) if open.0 == block => open,
-            _ => (block, None, None),
-        };
-        if is_baseline {
-            open.1 = Some(y);
-        } else {
-            open.2 = Some(y);
-        }
-        self.open = Some(open);
-        if let (_, Some(baseline), Some(own)) = open {
-            self.differences.push(own - baseline);
-            self.open = None;
+    /// Adds a run with its ln(cost); the two runs of a pair have the same block.
+    pub(super) fn add_run(&mut self, is_baseline: bool, block: usize, y: f64) {
+        match self.half_pair.take() {
+            Some(first) if first.block == block && first.is_baseline != is_baseline => {
+                let (arm, baseline) = match is_baseline {
+                    true => (first.y, y),
+                    false => (y, first.y),
+                };
+                self.differences.push(arm - baseline);
+            }
+            _ => {
+                self.half_pair = Some(HalfPair {
+                    block,
+                    is_baseline,
+                    y,
+                });
+            }
         }
     }
 
-    /// Typical difference: the middle of the interval's evidence.
+    /// Median difference of ln(cost).
     pub(super) fn estimate(&self) -> f64 {
         pinwise_stats::describe::quantile(&self.differences, 0.5)
     }
@@ -67,15 +78,15 @@ impl Pairs {
         self.sequence.interval(&self.differences)
     }
 
-    /// Is the question answered, an effect smaller than `zone` being none?
+    /// Is the effect known well enough, or smaller than `zone`?
     pub(super) fn is_answered(&self, zone: f64) -> bool {
         let Some((low, high)) = self.interval() else {
             return false;
         };
-        let is_none = low > -zone && high < zone;
-        let is_one = low > 0.0 || high < 0.0;
-        let is_known = (high - low) / 2.0 <= MAX_HALF_WIDTH_SHARE * self.estimate().abs();
-        is_none || (is_one && is_known)
+        let is_same = low > -zone && high < zone;
+        let has_direction = low > 0.0 || high < 0.0;
+        let is_precise = (high - low) / 2.0 <= MAX_HALF_WIDTH_SHARE * self.estimate().abs();
+        is_same || (has_direction && is_precise)
     }
 
     pub(super) fn verdict(&self, zone: f64) -> PairsVerdict {
@@ -89,7 +100,7 @@ impl Pairs {
         }
     }
 
-    pub(super) fn sentence(&self, name: &str, zone: f64) -> String {
+    pub(super) fn describe(&self, name: &str, zone: f64) -> String {
         let pairs = self.differences.len();
         let share = |y: f64| percent(y.exp_m1().abs());
         let Some((low, high)) = self.interval() else {
@@ -126,7 +137,7 @@ impl Pairs {
         }
     }
 
-    pub(super) fn record(&self, arm: &Candidate, zone: f64) -> ConfirmationRecord {
+    pub(super) fn to_record(&self, arm: &Candidate, zone: f64) -> ConfirmationRecord {
         let interval = self.interval();
         let pairs = self.differences.len();
         ConfirmationRecord {
@@ -138,7 +149,7 @@ impl Pairs {
             high: interval.map(|(_, high)| high.exp()),
             confidence: 1.0 - ALPHA,
             verdict: self.verdict(zone),
-            sentence: self.sentence(&arm.title(), zone),
+            sentence: self.describe(&arm.title(), zone),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs that were made before a search was cut off.
+//! The runs of an interrupted search, which a resumed one takes instead of running them again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use crate::compare::{Moment, Trial};
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{RunRecord, SearchRecord, SearchRun, SearchStep};
 
-/// Runs to be replayed, in order; those of the confirmation separately, since more may be searched
-/// before it than the first time.
+/// Runs to be replayed, in order. Those of the confirmation are separate, since the resumed search may
+/// run more before it.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     search: VecDeque<SearchRun>,
     confirmation: VecDeque<SearchRun>,
     failures: Vec<Option<String>>,
-    /// Are they repeated, since nothing else restores the machine's state?
-    is_played: bool,
-    /// When the last replayed run had ended.
-    reached: Duration,
-    /// Their time, if they are not repeated.
-    before: Duration,
+    /// Are they repeated on the machine, to restore its state?
+    is_repeated: bool,
+    /// When the last replayed run had ended, since the start of the search.
+    replayed_until: Duration,
+    /// Time of the interrupted search, if its runs are not repeated.
+    spent: Duration,
 }
 
 impl Past {
@@ -36,9 +36,9 @@ impl Past {
             search,
             confirmation,
             failures: record.arms.iter().map(|arm| arm.invalid.clone()).collect(),
-            is_played: is_simulated,
-            reached: Duration::ZERO,
-            before: if is_simulated {
+            is_repeated: is_simulated,
+            replayed_until: Duration::ZERO,
+            spent: if is_simulated {
                 Duration::ZERO
             } else {
                 Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default()
@@ -46,26 +46,27 @@ impl Past {
         }
     }
 
-    /// Time that was spent before, and is not spent again.
-    pub(super) fn before(&self) -> Duration {
+    /// Time of the interrupted search, once all its runs are replayed.
+    pub(super) fn time_spent(&self) -> Duration {
         if self.search.is_empty() {
-            self.before
+            self.spent
         } else {
             Duration::ZERO
         }
     }
 
-    /// While runs are replayed: when they had ended.
-    pub(super) fn reached(&self) -> Duration {
+    /// While runs are replayed: when the last of them had ended.
+    pub(super) fn replayed_until(&self) -> Duration {
         if self.search.is_empty() {
             Duration::ZERO
         } else {
-            self.reached
+            self.replayed_until
         }
     }
 
-    /// The next run: an earlier one if it is the same, else a new one. Why it failed, if it did.
-    pub(super) fn run(
+    /// The next run, and why it failed if it did: that of the interrupted search if it ran the same
+    /// arm at this point, else a new one.
+    pub(super) fn replay_or_run(
         &mut self,
         trial: &Trial<'_>,
         step: SearchStep,
@@ -74,25 +75,25 @@ impl Past {
         machine: &mut dyn CommandRunner,
         started: Duration,
     ) -> Result<(RunRecord, Option<String>), MachineError> {
-        let Some(made) = self.take_made(step, arm) else {
-            let (mut run, failure) = trial.carry_out(machine, moment, started)?;
-            run.at_s += self.before.as_secs_f64();
+        let Some(replayed) = self.take_replayed(step, arm) else {
+            let (mut run, failure) = trial.run(machine, moment, started)?;
+            run.at_s += self.spent.as_secs_f64();
             return Ok((run, failure.map(|failure| failure.to_string())));
         };
-        if self.is_played {
-            trial.carry_out(machine, moment, started)?;
+        if self.is_repeated {
+            trial.run(machine, moment, started)?;
         }
-        self.reached = Duration::try_from_secs_f64(made.at_s + made.wall_s).unwrap_or_default();
-        let failure = match made.metric.cost {
+        let end_s = replayed.at_s + replayed.wall_s;
+        self.replayed_until = Duration::try_from_secs_f64(end_s).unwrap_or_default();
+        let failure = match replayed.metric.cost {
             Some(_) => None,
-            None => Some(self.why(arm)),
+            None => Some(self.failure_of(arm)),
         };
-        Ok((made, failure))
+        Ok((replayed, failure))
     }
 
-    /// The earlier run at this point. If another run was made, those after it have no meaning any
-    /// more.
-    fn take_made(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
+    /// The earlier run at this point. If it was another one, it and all later ones are discarded.
+    fn take_replayed(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
         let queue = match step {
             step if step.is_confirmation() => &mut self.confirmation,
             _ => &mut self.search,
@@ -105,7 +106,7 @@ impl Past {
         None
     }
 
-    fn why(&self, arm: usize) -> String {
+    fn failure_of(&self, arm: usize) -> String {
         let reason = self.failures.get(arm).cloned().flatten();
         reason.unwrap_or_else(|| "it failed before the search was interrupted".to_owned())
     }

@@ -1,55 +1,56 @@
-//! Predictions of a finished search for placements that it never ran, here or on another machine.
+//! Predicts, from the record of a search, placements that it never ran, on the same machine or
+//! another.
 
-use super::features::{FEATURES, UnitMap, no_arms, usual_mean};
+use super::features::{FEATURES, UnitMap, expected_mean, no_arms};
 use super::state::{HEAVY_TAILS, TAIL};
 use pinwise_placement::space::Space;
 use pinwise_record::{SearchRecord, SearchRun};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate, interval, mean_of};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Standard deviation of an effect on another machine, relative to here. The tree of a machine says
-/// how its CPUs share, not how fast the shared units are.
-const ELSEWHERE: f64 = 0.3;
+/// Standard deviation of an effect on another machine, relative to its size on the searched one: a
+/// topology tells which units CPUs share, not how fast these are.
+const OTHER_MACHINE_SD: f64 = 0.3;
 
-/// A placement to be predicted.
+/// A placement to predict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// As it was written.
+pub struct PredictionRequest {
+    /// The placement as the user wrote it.
     pub name: String,
-    /// Its CPUs on the machine asked about.
+    /// Its CPUs on the machine for which to predict.
     pub cpus: CpuSet,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// What is expected of it.
+/// The prediction for a placement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// Expected cost, in the unit of the search's metric (of rates: the
-    /// inverse); `None` on another machine, whose speed is not known.
+    /// Expected cost, in the unit of the search's metric (for rates, its inverse); `None` on another
+    /// machine, whose speed is not known.
     pub cost: Option<f64>,
-    /// Expected cost over that of `os-default` on the machine asked about.
+    /// Expected cost over that of `os-default` on the same machine.
     pub ratio: f64,
     /// Lower end of the 90 % interval of the ratio.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the 90 % interval of the ratio.
     pub high: f64,
-    /// Runs of this very placement that it is based on.
+    /// Number of runs of exactly this placement in the search.
     pub runs: usize,
 }
 
-/// Predicts placements of the searched program on a machine: the one that was
-/// searched, or another, of which only the tree is known.
+/// Predicts placements of the searched program on a machine with this topology: the searched one, or
+/// another.
 ///
 /// # Errors
-/// A sentence, if the record holds too few runs, or was written with other features.
+/// A sentence, if the record has too few runs, or was written with other features.
 pub fn predict(
     record: &SearchRecord,
     topology: &Topology,
-    asks: &[Ask],
+    requests: &[PredictionRequest],
 ) -> Result<Vec<Forecast>, String> {
     let mut model = fit_model(record)?;
-    let readings = readings(record);
+    let readings = read_runs(record);
     if readings.len() < 2 {
         return Err(format!(
             "search {} has {} usable: too few to predict from",
@@ -61,25 +62,28 @@ pub fn predict(
         ));
     }
     let is_here = record.host.shape_hash == format!("{:016x}", topology.shape_hash());
-    let here = Here::new(record, topology);
+    let machine = TargetMachine::new(record, topology);
     let default = match is_here {
         true => 0,
         false => {
             let threads = default_threads(record).min(topology.allowed.len());
-            let features = here.unit_map.features_of_default(threads);
-            model.add(features, usual_mean(threads))
+            let features = machine.unit_map.features_of_default(threads);
+            model.add(features, expected_mean(threads))
         }
     };
-    let arms: Vec<usize> = asks
+    let arms: Vec<usize> = requests
         .iter()
-        .map(|ask| match here.arm(ask).filter(|_| is_here) {
-            Some(arm) => arm,
-            None => {
-                let is_free = ask.threads < ask.cpus.len();
-                let features = here.unit_map.features(&ask.cpus, ask.threads, is_free);
-                model.add(features, usual_mean(ask.threads))
-            }
-        })
+        .map(
+            |request| match machine.find_arm(request).filter(|_| is_here) {
+                Some(arm) => arm,
+                None => {
+                    let PredictionRequest { cpus, threads, .. } = request;
+                    let is_free = *threads < cpus.len();
+                    let features = machine.unit_map.features(cpus, *threads, is_free);
+                    model.add(features, expected_mean(*threads))
+                }
+            },
+        )
         .collect();
     let belief = model.learn(&readings);
     let inflation = record.model.as_ref().map_or(1.0, |model| model.inflation);
@@ -105,8 +109,8 @@ fn forecast(
     let mean = mean_of(&differences);
     if !is_here {
         for difference in &mut differences {
-            let elsewhere = ELSEWHERE * difference.mean;
-            difference.sd = difference.sd.hypot(elsewhere);
+            let transfer_sd = OTHER_MACHINE_SD * difference.mean;
+            difference.sd = difference.sd.hypot(transfer_sd);
         }
     }
     // `os-default` relative to itself is certain.
@@ -123,7 +127,7 @@ fn forecast(
     }
 }
 
-/// The searched arms as the model knows them.
+/// A model with the arms of the search, without their runs.
 fn fit_model(record: &SearchRecord) -> Result<Surrogate, String> {
     let mut arms = no_arms();
     for arm in &record.arms {
@@ -135,7 +139,7 @@ fn fit_model(record: &SearchRecord) -> Result<Surrogate, String> {
         }
         arms.features.push(arm.features.clone());
         let threads = arm.threads.unwrap_or_else(|| default_threads(record));
-        arms.mean.push(usual_mean(threads));
+        arms.mean.push(expected_mean(threads));
     }
     Ok(Surrogate::new(arms))
 }
@@ -147,7 +151,7 @@ fn default_threads(record: &SearchRecord) -> usize {
 }
 
 /// The runs that the model learns from.
-fn readings(record: &SearchRecord) -> Vec<Reading> {
+fn read_runs(record: &SearchRecord) -> Vec<Reading> {
     let is_used = |run: &&SearchRun| {
         let is_valid = record
             .arms
@@ -166,15 +170,15 @@ fn readings(record: &SearchRecord) -> Vec<Reading> {
     .collect()
 }
 
-/// The machine asked about, and what of the search was run on equal CPUs.
-struct Here<'a> {
+/// The machine for which to predict.
+struct TargetMachine<'a> {
     record: &'a SearchRecord,
     topology: &'a Topology,
     space: Space,
     unit_map: UnitMap<'a>,
 }
 
-impl<'a> Here<'a> {
+impl<'a> TargetMachine<'a> {
     fn new(record: &'a SearchRecord, topology: &'a Topology) -> Self {
         Self {
             record,
@@ -184,19 +188,19 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// The searched arm that is this very placement.
-    fn arm(&self, ask: &Ask) -> Option<usize> {
+    /// The arm of the search that has the same placement, on the searched machine.
+    fn find_arm(&self, request: &PredictionRequest) -> Option<usize> {
         let threads = |arm: &pinwise_record::SearchArm| {
             arm.threads.unwrap_or_else(|| default_threads(self.record))
         };
-        if ask.cpus == self.topology.allowed && ask.threads == default_threads(self.record) {
+        if request.cpus == self.topology.allowed && request.threads == default_threads(self.record)
+        {
             return Some(0);
         }
-        let id = self.space.id(&self.space.occupancy(&ask.cpus)?);
-        let arms = self.record.arms.iter();
-        let is_it = |arm: &pinwise_record::SearchArm| {
-            arm.place_id.as_deref() == Some(&id) && threads(arm) == ask.threads
+        let id = self.space.id(&self.space.occupancy(&request.cpus)?);
+        let is_same = |arm: &pinwise_record::SearchArm| {
+            arm.place_id.as_deref() == Some(&id) && threads(arm) == request.threads
         };
-        arms.clone().position(is_it)
+        self.record.arms.iter().position(is_same)
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a search: what was run, what is believed, what is proposed.
+//! The state of a search: arms, runs, the model's belief, and comparisons in progress.
 
 use std::time::Duration;
 
@@ -18,35 +18,34 @@ use pinwise_topology::Topology;
 pub(super) const ERROR: f64 = 0.05;
 /// The tail of a 90 % interval on either side.
 pub(super) const TAIL: f64 = 0.05;
-/// Deviate of a 90 % interval of Student's t with three degrees of freedom.
-/// Noise that was recorded comes in levels that last for several runs, so that
-/// few of them are worth less than their number: normal intervals held 67 to 86
-/// % of the truths there.
-const NINETY: f64 = 2.353;
-/// The same relative to the normal distribution, as a factor of variances.
-pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
+/// Deviate of a 90 % interval of Student's t with three degrees of freedom. Recorded noise has levels
+/// that last for several runs, so a few runs carry less information than their number suggests:
+/// normal intervals covered 67 to 86 % of the truths.
+const T_DEVIATE: f64 = 2.353;
+/// Factor by which variances must be widened to get that interval from a normal distribution.
+pub(super) const HEAVY_TAILS: f64 = (T_DEVIATE / 1.645) * (T_DEVIATE / 1.645);
 
-/// The prediction for an arm before its first run.
+/// The prediction of ln(cost) for an arm before its first run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FirstPrediction {
     pub(super) mean: f64,
     pub(super) sd: f64,
-    /// ln(cost) of that run.
+    /// ln(cost) of the first run.
     pub(super) y: f64,
 }
 
 impl FirstPrediction {
-    pub(super) fn record(self) -> FirstPredictionRecord {
+    pub(super) fn to_record(self) -> FirstPredictionRecord {
         FirstPredictionRecord {
             predicted: self.mean.exp(),
-            low: (self.mean - NINETY * self.sd).exp(),
-            high: (self.mean + NINETY * self.sd).exp(),
+            low: (self.mean - T_DEVIATE * self.sd).exp(),
+            high: (self.mean + T_DEVIATE * self.sd).exp(),
             measured: self.y.exp(),
         }
     }
 }
 
-/// A search on its way.
+/// A search in progress.
 pub(super) struct Engine<'a> {
     pub(super) plan: &'a SearchPlan,
     pub(super) machine: &'a mut dyn CommandRunner,
@@ -57,36 +56,43 @@ pub(super) struct Engine<'a> {
     pub(super) past: Past,
     pub(super) started: Duration,
     pub(super) arms: Vec<Candidate>,
+    /// By arm: the arm of which it is a move of one thread.
     pub(super) refined_from: Vec<Option<usize>>,
+    /// By arm: why it failed, if it did.
     pub(super) invalid: Vec<Option<String>>,
+    /// By arm.
     pub(super) first_predictions: Vec<Option<FirstPrediction>>,
     pub(super) model: Surrogate,
+    /// Readings of profiling, search and refinement.
     pub(super) readings: Vec<Reading>,
-    /// The readings of the confirmation.
+    /// Readings of the confirmation.
     pub(super) fresh: Vec<Reading>,
     pub(super) runs: Vec<SearchRun>,
     pub(super) blocks: usize,
     pub(super) belief: Option<Belief>,
     pub(super) standing: Option<Standing>,
     pub(super) progress: Vec<ProgressPoint>,
+    /// The leader's comparison with `os-default`.
     pub(super) pairs: Option<Pairs>,
+    /// The comparison of the best shape with itself on other CPUs.
     pub(super) others: Option<Others>,
+    /// The comparison of the best arm with one that has fewer resources.
     pub(super) proposal: Option<Proposal>,
+    /// Did the search end because hardly any arm can beat the leader?
     pub(super) is_settled: bool,
-    /// Was the shape run that is least like those before it?
+    /// Did the shape run that is least like those before it?
     pub(super) has_tried_farthest: bool,
-    /// Arms that cannot lead: moves that did not earn it, and other CPUs that were tried for the
-    /// best shape.
+    /// Arms that cannot lead: moves that did not beat the leader, and the best shape on other CPUs.
     pub(super) dropped: Vec<usize>,
-    /// Number of placements.
+    /// Number of placements by number of threads.
     pub(super) counts: Vec<SpaceRecord>,
 }
 
-/// Why the search goes no further.
+/// Why the search ends early.
 pub(super) enum Halt {
-    /// An ordinary end.
+    /// The record says why.
     Stopped(Stopped),
-    /// No record.
+    /// There is no record.
     Error(StudyError),
 }
 
@@ -96,7 +102,7 @@ impl From<StudyError> for Halt {
     }
 }
 
-/// A proposal beside the best.
+/// An arm with fewer resources, compared with the best.
 #[derive(Debug)]
 pub(super) struct Proposal {
     pub(super) arm: usize,
@@ -105,8 +111,8 @@ pub(super) struct Proposal {
 }
 
 impl Proposal {
-    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
-        self.pairs.take(arm == self.best, block, y);
+    pub(super) fn add_run(&mut self, arm: usize, block: usize, y: f64) {
+        self.pairs.add_run(arm == self.best, block, y);
     }
 
     pub(super) fn is_confirmed(&self, limit: f64) -> bool {
@@ -118,20 +124,22 @@ impl Proposal {
     }
 }
 
-/// Pairs of an arm and its shape on other CPUs.
+/// Comparisons of an arm with the same shape on other CPUs.
 #[derive(Debug)]
 pub(super) struct Others {
+    /// The arm.
     pub(super) against: usize,
+    /// By set of other CPUs.
     pub(super) tried: Vec<Pairs>,
     /// If `os-default` led: other CPUs that are faster, compared with it.
     pub(super) over_default: Option<Pairs>,
 }
 
 impl Others {
-    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+    pub(super) fn add_run(&mut self, arm: usize, block: usize, y: f64) {
         match (&mut self.over_default, self.tried.last_mut()) {
-            (Some(pairs), _) => pairs.take(arm == DEFAULT, block, y),
-            (None, Some(pairs)) => pairs.take(arm == self.against, block, y),
+            (Some(pairs), _) => pairs.add_run(arm == DEFAULT, block, y),
+            (None, Some(pairs)) => pairs.add_run(arm == self.against, block, y),
             (None, None) => {}
         }
     }

@@ -16,8 +16,8 @@ fn plan(threads: &[usize], seed: u64) -> SearchPlan {
         sets_threads: threads.len() > 1,
         default_threads: threads[threads.len() - 1],
         default_is_counted: false,
-        within: 0.01,
-        least_within: 0.05,
+        min_effect: 0.01,
+        max_slowdown: 0.05,
         metric: Metric::wall(),
         unit: String::new(),
         max_runs: Some(200),
@@ -43,15 +43,15 @@ fn search(text: &str, plan: &SearchPlan) -> SearchRecord {
 
 const SERVER: &str = "package:2 l3:2 core:4 pu:2";
 
-/// Twelve seeds, or the first four, unless `PINWISE_REPLAYS=all` asks for all.
-fn several() -> std::ops::Range<u64> {
+/// The first four of twelve seeds; all with `PINWISE_REPLAYS=all`.
+fn seeds_to_replay() -> std::ops::Range<u64> {
     match std::env::var("PINWISE_REPLAYS") {
         Ok(which) if which == "all" => 1..13,
         _ => 1..5,
     }
 }
 
-fn worlds(world: World, seeds: std::ops::Range<u64>) -> Vec<SearchRecord> {
+fn search_worlds(world: World, seeds: std::ops::Range<u64>) -> Vec<SearchRecord> {
     seeds
         .map(|seed| {
             let text = world::describe_on(world, seed, SERVER, 8);
@@ -61,9 +61,9 @@ fn worlds(world: World, seeds: std::ops::Range<u64>) -> Vec<SearchRecord> {
 }
 
 #[test]
-fn what_is_found_is_nearly_the_best() {
+fn answers_are_nearly_the_best_within_60_runs() {
     for world in [World::Fits, World::Misfits, World::Useless] {
-        let found = worlds(world, several());
+        let found = search_worlds(world, seeds_to_replay());
         let regrets: Vec<f64> = found.iter().filter_map(|r| r.true_regret).collect();
         assert!(
             6 * regrets.len() >= 5 * found.len(),
@@ -77,18 +77,23 @@ fn what_is_found_is_nearly_the_best() {
 }
 
 #[test]
-fn an_insensitive_program_is_reported() {
-    let records = worlds(World::Flat, 1..13);
-    let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
-    // If fresh pairs leave it open, the answer is to leave it alone.
+fn programs_to_which_placement_does_not_matter_are_recognised() {
+    let records = search_worlds(World::Flat, 1..13);
+    let is_recognised = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
+    // If fresh pairs are undecided, the answer is to leave it alone.
     assert!(
-        12 * records.iter().filter(is_said).count() >= 7 * records.len(),
+        12 * records.iter().filter(is_recognised).count() >= 7 * records.len(),
         "{:?}",
         verdicts(&records)
     );
-    let is_left = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::LeaveAlone;
+    let is_left_alone = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::LeaveAlone;
     assert!(
-        records.iter().filter(|r| is_said(r) || is_left(r)).count() + 1 >= records.len(),
+        records
+            .iter()
+            .filter(|r| is_recognised(r) || is_left_alone(r))
+            .count()
+            + 1
+            >= records.len(),
         "{:?}",
         verdicts(&records)
     );
@@ -96,9 +101,9 @@ fn an_insensitive_program_is_reported() {
     let is_best = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Best;
     let wrong = records.iter().filter(is_best).count();
     assert!(wrong <= 1, "{:?}", verdicts(&records));
-    let found = worlds(World::Useless, 1..13);
+    let found = search_worlds(World::Useless, 1..13);
     assert!(
-        found.iter().filter(is_said).count() <= 1,
+        found.iter().filter(is_recognised).count() <= 1,
         "{:?}",
         verdicts(&found)
     );
@@ -111,7 +116,7 @@ fn verdicts(records: &[SearchRecord]) -> Vec<&str> {
         .collect()
 }
 
-/// The best CPUs make the program fail, most of the others are alike.
+/// The program fails on its best CPUs; most other placements are equal.
 const FAILING: &str = r#"
 topology = "package:2 l3:2 core:4 pu:2"
 [workload.default]
@@ -149,7 +154,7 @@ fn an_arm_that_fails_never_wins() {
 }
 
 #[test]
-fn the_best_is_offered_to_launchers_and_os_default_is_not() {
+fn the_best_has_commands_of_launchers_but_os_default_has_none() {
     let whats = |record: &SearchRecord| -> Vec<String> {
         let commands = record.verdict.commands.iter();
         commands.map(|command| command.what.clone()).collect()
@@ -171,7 +176,7 @@ fn the_best_is_offered_to_launchers_and_os_default_is_not() {
         *docker,
         format!("docker run --rm -i --cpuset-cpus={cpus} IMAGE sim-workload")
     );
-    let none = worlds(World::Flat, 1..4);
+    let none = search_worlds(World::Flat, 1..4);
     let left: Vec<_> = none
         .iter()
         .filter(|r| r.best.as_deref() == Some("os-default"))
@@ -189,7 +194,7 @@ fn a_command_that_fails_everywhere_is_an_error() {
 }
 
 #[test]
-fn too_small_a_budget_leaves_it_undecided_and_says_what_is_missing() {
+fn a_budget_that_is_too_small_leaves_the_search_undecided() {
     let text = world::describe_on(World::Misfits, 3, SERVER, 8);
     for most in [1, 2, 6] {
         let plan = SearchPlan {
@@ -224,7 +229,7 @@ fn a_resumed_search_ends_like_an_uninterrupted_one() {
 }
 
 #[test]
-fn every_block_runs_the_default_and_the_winner_is_measured_afresh() {
+fn every_block_of_the_search_runs_os_default_and_the_winner_is_measured_afresh() {
     let text = world::describe_on(World::Fits, 2, SERVER, 8);
     let record = search(&text, &plan(&[8], 2));
     let blocks = record.runs.iter().map(|run| run.run.block).max().unwrap();
@@ -253,7 +258,7 @@ fn every_block_runs_the_default_and_the_winner_is_measured_afresh() {
 }
 
 #[test]
-fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
+fn a_slow_core_is_avoided_by_the_same_shape_on_other_cpus() {
     let text = |slow: &str| {
         format!(
             "topology = \"package:2 l3:2 core:4 pu:2\"\n[performance]\n\
@@ -278,7 +283,7 @@ fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
             .any(|f| f.check == "unlike_cpus")
     );
 
-    // Every shape uses it, so that os-default leads.
+    // Every shape uses the slow core, so that os-default leads.
     let unlike = search(
         &text("slow_cpus = \"2-3\"\nslow_speed = 0.8\n"),
         &plan(&[4], 1),
@@ -325,9 +330,8 @@ fn numbers_of_threads_are_searched_together() {
     );
 }
 
-/// On two CPUs `search` refused what `compare` tries.
 #[test]
-fn where_one_placement_is_left_the_comparison_is_named() {
+fn with_a_single_placement_a_comparison_is_suggested() {
     let mut plan = plan(&[2], 1);
     plan.sets_threads = true;
     plan.argv = ["pinwise", "search", "--threads", "2", "--", "prog"]
@@ -361,7 +365,7 @@ fn one_cpu_leaves_nothing_to_search() {
 }
 
 #[test]
-fn what_was_found_beside_others_is_not_recommended() {
+fn a_placement_found_on_a_busy_machine_is_not_recommended() {
     let load = "[noise.load]\nmost_cpus = 20.0\ndwell_s = 1e6\n";
     let searched = |seed: u64, more: &str| {
         let text = world::describe_on(World::Fits, seed, SERVER, 8);
@@ -383,16 +387,16 @@ fn predictions_hold_here_and_on_another_machine() {
     let record = search(&text, &plan(&[8], 6));
     let mut small = machine("topology = \"package:1 l3:2 core:4 pu:2\"", 1);
     let (there, _) = small.topology().unwrap();
-    let ask = |cpus: &str| predict::Ask {
+    let request = |cpus: &str| predict::PredictionRequest {
         name: cpus.to_owned(),
         cpus: pinwise_topology::CpuSet::parse_list(cpus).unwrap(),
         threads: 8,
     };
-    let forecasts = predict::predict(&record, &there, &[ask("0-7"), ask("0-15")]).unwrap();
+    let forecasts = predict::predict(&record, &there, &[request("0-7"), request("0-15")]).unwrap();
     assert_eq!(forecasts[0].cost, None);
     assert!(forecasts[0].low <= forecasts[0].ratio && forecasts[0].ratio <= forecasts[0].high);
     let (here, _) = machine(&text, 1).topology().unwrap();
-    let forecasts = predict::predict(&record, &here, &[ask("0-7")]).unwrap();
+    let forecasts = predict::predict(&record, &here, &[request("0-7")]).unwrap();
     let arm = record.arms.iter().position(|arm| arm.cpus == "0-7");
     if let Some(arm) = arm {
         let searched = &record.predictions[arm];
@@ -403,7 +407,7 @@ fn predictions_hold_here_and_on_another_machine() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn any_small_search_ends(
+    fn any_small_search_ends_within_its_runs(
         packages in 1usize..3, caches in 1usize..3, cores in 1usize..4, pus in 1usize..3,
         share in 0usize..=100, runs in 1usize..40, seed in 0u64..1000,
     ) {

@@ -1,13 +1,13 @@
-//! On a simulated machine: the true cost of every arm.
+//! Compares a search on a simulated machine with the true cost of every arm.
 
 use super::state::Engine;
 use crate::compare::Trial;
 use pinwise_record::{PredictedArm, TruthRecord};
 use pinwise_stats::describe::median;
 
-/// True cost of every arm, s; `None` if it is unknown, and for arms that fail.
-pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
-    // Simulated machines only know time.
+/// True cost of every arm, seconds; `None` if it is unknown or the arm fails.
+pub(super) fn true_costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
+    // Simulated machines know only the true time.
     if !engine.plan.metric.is_wall() {
         return vec![None; engine.arms.len()];
     }
@@ -34,37 +34,37 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
 
 /// The arm's cost divided by that of the best, minus 1.
 pub(super) fn regret(costs: &[Option<f64>], arm: usize) -> Option<f64> {
-    let (_, best) = least(costs)?;
+    let (_, best) = find_cheapest(costs)?;
     Some(costs[arm]? / best - 1.0)
 }
 
-fn least(costs: &[Option<f64>]) -> Option<(usize, f64)> {
+fn find_cheapest(costs: &[Option<f64>]) -> Option<(usize, f64)> {
     let known = costs.iter().enumerate();
     let known = known.filter_map(|(arm, cost)| Some((arm, (*cost)?)));
     known.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The truth beside the predictions.
-pub(super) fn record(
+/// The record of how the predictions compare with the truth.
+pub(super) fn truth_record(
     costs: &[Option<f64>],
     names: &[String],
     predictions: &[PredictedArm],
     anchor: usize,
 ) -> Option<TruthRecord> {
-    let (best, cost) = least(costs)?;
-    let listed: Vec<(&PredictedArm, f64)> = predictions
+    let (best, cost) = find_cheapest(costs)?;
+    let known: Vec<(&PredictedArm, f64)> = predictions
         .iter()
         .filter_map(|arm| Some((arm, arm.truth?)))
         .collect();
-    // At the level that the anchor had: see `assemble::cost_interval`.
+    // Predictions hold for the machine's speed during the search: see `assemble::cost_interval`.
     let is_anchor = |arm: &PredictedArm| arm.arm == names[anchor];
-    let of_anchor = listed.iter().find(|(arm, _)| is_anchor(arm));
-    let level = of_anchor.map_or(1.0, |(arm, truth)| arm.predicted / truth);
+    let anchor = known.iter().find(|(arm, _)| is_anchor(arm));
+    let level = anchor.map_or(1.0, |(arm, truth)| arm.predicted / truth);
     let is_inside =
         |(arm, truth): &&(&PredictedArm, f64)| (arm.low..=arm.high).contains(&(truth * level));
-    let others = || listed.iter().filter(|(arm, _)| !is_anchor(arm));
+    let others = || known.iter().filter(|(arm, _)| !is_anchor(arm));
     let inside = others().filter(is_inside).count();
-    let never_run = listed.iter().filter(|(arm, _)| arm.runs == 0);
+    let never_run = known.iter().filter(|(arm, _)| arm.runs == 0);
     let errors = never_run.map(|(arm, truth)| (arm.predicted / truth - 1.0).abs());
     Some(TruthRecord {
         best: names[best].clone(),

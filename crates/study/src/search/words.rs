@@ -1,6 +1,6 @@
-//! The result of a search, in words.
+//! The sentences of a search.
 
-use super::choice::{DEFAULT, LARGE_LOSS_FACTOR, Matters, Standing, matters};
+use super::choice::{DEFAULT, LARGE_LOSS_FACTOR, Relevance, Standing, judge_relevance};
 use super::state::{ERROR, Engine};
 use crate::compare;
 use pinwise_format::{count, percent};
@@ -29,19 +29,19 @@ impl SearchOutcome {
         let confirmation = engine
             .pairs
             .as_ref()
-            .map(|pairs| pairs.record(&engine.arms[pairs.arm], zone));
+            .map(|pairs| pairs.to_record(&engine.arms[pairs.arm], zone));
         if let Some(pairs) = engine.find_better_than_default() {
             return Self {
                 best: Some(pairs.arm),
                 leader,
-                confirmation: Some(pairs.record(&engine.arms[pairs.arm], zone)),
+                confirmation: Some(pairs.to_record(&engine.arms[pairs.arm], zone)),
                 stopped,
             };
         }
         let verdict = confirmation.as_ref().map(|c| &c.verdict);
         let is_named = engine.is_settled || verdict == Some(&PairsVerdict::Faster);
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
-            // Fresh runs have the last word.
+            // Fresh runs override the model.
             Some(PairsVerdict::Slower | PairsVerdict::Same | PairsVerdict::NotFaster) => DEFAULT,
             Some(PairsVerdict::Undecided | PairsVerdict::NotSlower)
                 if !engine.still_beats_default(leader) =>
@@ -58,13 +58,13 @@ impl SearchOutcome {
         }
     }
 
-    pub(super) fn verdict(&self, engine: &Engine<'_>) -> SearchVerdict {
+    pub(super) fn to_verdict(&self, engine: &Engine<'_>) -> SearchVerdict {
         let Conclusion {
             kind,
             sentence,
             advice,
         } = match (self.best, &self.confirmation) {
-            (Some(DEFAULT), _) => self.default_is_best(engine),
+            (Some(DEFAULT), _) => self.conclude_default(engine),
             (Some(best), Some(confirmation))
                 if matches!(
                     confirmation.verdict,
@@ -76,14 +76,15 @@ impl SearchOutcome {
             (Some(best), _) => self.conclude_unconfirmed(engine, best),
             (None, _) => self.conclude_undecided(engine),
         };
-        let (sentence, advice) = match (engine.outdone_by(), kind, engine.unlike_cpus()) {
-            (Some(other), SearchAnswer::Best, Some(unlike)) => (
-                format!("{sentence} {}", unlike.sentence),
+        let difference = engine.check_cpu_differences();
+        let (sentence, advice) = match (engine.faster_elsewhere(), kind, difference) {
+            (Some(other), SearchAnswer::Best, Some(difference)) => (
+                format!("{sentence} {}", difference.sentence),
                 format!("Use {}.", engine.arms[other].name),
             ),
             _ => (sentence, advice),
         };
-        // A user who searches numbers of threads compares with one of them.
+        // If several numbers of threads are searched, `os-default` has one of them.
         let sentence = match engine.plan.threads.len() {
             0 | 1 => sentence,
             _ => format!(
@@ -92,10 +93,10 @@ impl SearchOutcome {
             ),
         };
         let placed = engine
-            .outdone_by()
+            .faster_elsewhere()
             .or(self.best)
             .filter(|&arm| arm != DEFAULT);
-        let (not_recommended, advice) = match placed.and_then(|_| withheld(engine)) {
+        let (not_recommended, advice) = match placed.and_then(|_| withhold_recommendation(engine)) {
             Some((reason, sentence)) => (Some(reason), sentence),
             None => (None, advice),
         };
@@ -111,7 +112,7 @@ impl SearchOutcome {
         }
     }
 
-    fn default_is_best(&self, engine: &Engine<'_>) -> Conclusion {
+    fn conclude_default(&self, engine: &Engine<'_>) -> Conclusion {
         let within = percent(engine.zone().exp_m1());
         let advice = "Leave it alone.".to_owned();
         let fresh = match &self.confirmation {
@@ -119,16 +120,17 @@ impl SearchOutcome {
             None => String::new(),
         };
         let belief = engine.belief.as_ref();
-        let matters = belief.map(|belief| matters(belief, &engine.open(), &engine.rule()));
-        // What fresh pairs leave undecided may matter after all.
-        let is_open = self.confirmation.as_ref().is_some_and(|confirmation| {
+        let relevance =
+            belief.map(|belief| judge_relevance(belief, &engine.open_arms(), &engine.rule()));
+        // If fresh pairs are undecided, placement may matter after all.
+        let is_undecided = self.confirmation.as_ref().is_some_and(|confirmation| {
             matches!(
                 confirmation.verdict,
                 PairsVerdict::Undecided | PairsVerdict::Other(_)
             )
         });
-        match matters {
-            Some(Matters::No(typical)) if !is_open => Conclusion::new(
+        match relevance {
+            Some(Relevance::HardlyMatters(typical)) if !is_undecided => Conclusion::new(
                 SearchAnswer::DoesNotMatter,
                 format!(
                     "Placement hardly matters: nothing is expected to beat os-default by \
@@ -137,7 +139,7 @@ impl SearchOutcome {
                 ),
                 advice,
             ),
-            Some(Matters::Yes(worst)) => Conclusion::new(
+            Some(Relevance::Matters(worst)) => Conclusion::new(
                 SearchAnswer::LeaveAlone,
                 format!(
                     "Nothing is expected to beat os-default by {within}, and {} is slower.{fresh}",
@@ -145,7 +147,7 @@ impl SearchOutcome {
                 ),
                 advice,
             ),
-            Some(Matters::No(_) | Matters::Unknown) | None => Conclusion::new(
+            Some(Relevance::HardlyMatters(_) | Relevance::Unknown) | None => Conclusion::new(
                 SearchAnswer::LeaveAlone,
                 format!("Nothing is expected to beat os-default by {within}.{fresh}"),
                 advice,
@@ -168,18 +170,18 @@ impl SearchOutcome {
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
             confirmation.sentence,
-            share(
+            format_probability(
                 engine
                     .standing
                     .as_ref()
                     .map_or(1.0, Standing::probability_of_better)
             )
         );
-        let advice = format!("Use {name}, or continue with {}.", more(engine));
+        let advice = format!("Use {name}, or continue with {}.", more_effort(engine));
         Conclusion::new(SearchAnswer::Undecided, sentence, advice)
     }
 
-    /// The model is sure, fresh runs are not, or there were none.
+    /// The model has a best arm, but fresh runs did not confirm it, or there were none.
     fn conclude_unconfirmed(&self, engine: &Engine<'_>, best: usize) -> Conclusion {
         let (name, title) = (&engine.arms[best].name, engine.arms[best].title());
         let expected = engine.belief.as_ref().map_or(0.0, |belief| {
@@ -199,7 +201,10 @@ impl SearchOutcome {
         };
         let sentence =
             format!("Undecided: {title} leads, {gain} faster than os-default as expected; {fresh}");
-        let advice = format!("Continue with more --confirm pairs or {}.", more(engine));
+        let advice = format!(
+            "Continue with more --confirm pairs or {}.",
+            more_effort(engine)
+        );
         Conclusion::new(SearchAnswer::Undecided, sentence, advice)
     }
 
@@ -218,8 +223,8 @@ impl SearchOutcome {
                 percent(standing.loss.expected.exp_m1()),
                 percent(engine.zone().exp_m1()),
                 percent(LARGE_LOSS_FACTOR * engine.zone().exp_m1()),
-                share(standing.loss.exceeds[1]),
-                share(ERROR)
+                format_probability(standing.loss.exceeds[1]),
+                format_probability(ERROR)
             ),
             _ => format!(
                 "{runs} give no information about {} candidates.",
@@ -232,12 +237,12 @@ impl SearchOutcome {
             Some(Stopped::Runs) => "Undecided (the runs are used up): ",
             _ => "Undecided: ",
         };
-        let advice = format!("Needed: {}, or a larger --min-effect.", more(engine));
+        let advice = format!("Needed: {}, or a larger --min-effect.", more_effort(engine));
         Conclusion::new(SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
 }
 
-/// What a search comes to, before what other CPUs and loads add to it.
+/// The conclusion before caveats on other CPUs and load are added.
 struct Conclusion {
     kind: SearchAnswer,
     sentence: String,
@@ -254,19 +259,19 @@ impl Conclusion {
     }
 }
 
-/// Why its answer is not recommended, as of a comparison under such load.
-fn withheld(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
+/// Why the answer is not recommended: short runs or a busy machine, as in comparisons.
+fn withhold_recommendation(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
     let counted = engine
         .runs
         .iter()
         .filter(|run| run.step != SearchStep::Warmup);
     let metric = MetricRecord::new(&engine.plan.metric, &engine.plan.unit);
     let cpus = engine.topology.counts().cpus;
-    compare::withheld_here(|| counted.clone().map(|run| &run.run), &metric, cpus)
+    compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus)
 }
 
-/// What ran, and what is expected of the rest: a model of what ran cannot know a shape that is
-/// unlike its neighbours.
+/// How many shapes ran, and that no other is expected to be better. The reader must know, since the
+/// model may be wrong about a shape that is unlike those that ran.
 fn describe_trials(engine: &Engine<'_>) -> String {
     let runs = engine.runs_of_arms();
     let is_shape = |&arm: &usize| {
@@ -289,16 +294,16 @@ fn describe_trials(engine: &Engine<'_>) -> String {
     )
 }
 
-/// The option that allows a search more effort.
-fn more(engine: &Engine<'_>) -> &'static str {
+/// What to give more of.
+fn more_effort(engine: &Engine<'_>) -> &'static str {
     match engine.plan.budget {
         Some(_) => "a longer --budget",
         None => "more --max-runs",
     }
 }
 
-/// The least resource: "4 cores of one LLC: 98 % of the best".
-pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
+/// The arm with the fewest resources, such as "4 cores of one LLC: 98 % of the best".
+pub(super) fn describe_least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
     let what = engine.arms[arm].place.used.describe();
     if arm == best {
         return format!("{what}: nothing smaller is nearly as good.");
@@ -312,8 +317,8 @@ pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) 
     )
 }
 
-/// The best is the least, because pairs did not confirm a smaller arm.
-pub(super) fn unconfirmed_least(
+/// Says that the best has the fewest resources, because pairs did not confirm a smaller arm.
+pub(super) fn describe_unconfirmed_least(
     engine: &Engine<'_>,
     best: usize,
     smaller: usize,
@@ -323,13 +328,13 @@ pub(super) fn unconfirmed_least(
         "{}: of anything smaller it is not confirmed that it is as good within {} \
          ({}, {pairs} pairs).",
         engine.arms[best].place.used.describe(),
-        percent(engine.plan.least_within),
+        percent(engine.plan.max_slowdown),
         engine.arms[smaller].name
     )
 }
 
-/// Disturbances of the search, and other remarks.
-pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
+/// Findings on failed arms, slow CPUs and numbers of threads.
+pub(super) fn list_findings(engine: &Engine<'_>) -> Vec<Finding> {
     let failed = engine.invalid.iter().zip(&engine.arms);
     let failed = failed.filter_map(|(invalid, arm)| Some((arm, invalid.as_ref()?)));
     let mut findings: Vec<Finding> = failed
@@ -342,13 +347,12 @@ pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
             )
         })
         .collect();
-    findings.extend(engine.unlike_cpus());
-    findings.extend(threads_differ(engine));
+    findings.extend(engine.check_cpu_differences());
+    findings.extend(check_thread_counts(engine));
     findings
 }
 
-/// A probability.
-fn share(probability: f64) -> String {
+fn format_probability(probability: f64) -> String {
     format!("{:.0} %", 100.0 * probability)
 }
 
@@ -356,8 +360,8 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// Narrow masks make many programs start fewer threads.
-fn threads_differ(engine: &Engine<'_>) -> Option<Finding> {
+/// Warns if an arm ran with fewer threads than planned: narrow masks make many programs start fewer.
+fn check_thread_counts(engine: &Engine<'_>) -> Option<Finding> {
     let is_counted = |run: &&pinwise_record::SearchRun| run.step != SearchStep::Warmup;
     let differing = engine.runs.iter().filter(is_counted).find_map(|run| {
         let arm = &engine.arms[run.arm];

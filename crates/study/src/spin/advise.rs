@@ -1,7 +1,5 @@
-//! Advice on spin settings: the cost of waiting in the kernel here, and the amount of spinning that
-//! fits it.
-//!
-//! It sets nothing.
+//! Advises on spin settings: measures the cost of waiting in the kernel, and says how much spinning
+//! is worth that cost. It changes no setting.
 
 use std::time::Duration;
 
@@ -10,25 +8,25 @@ use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_record::{AdviceRecord, Header, ProcessorRecord, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
-/// Switches and wake-ups scatter; this many batches settle a median.
+/// Batches per median: switches and wake-ups scatter a lot.
 const BATCHES: usize = 100;
-
+/// The rule behind the advice, for the record.
 const RULE: &str = "Spinning for as long as parking and waking costs, then parking, spends at most twice the cost of the best choice in hindsight (competitive spinning; Karlin et al. 1990).";
 
 /// What to advise.
 #[derive(Debug, Clone)]
 pub struct AdvicePlan {
-    /// Whose PAUSE.
+    /// The processor whose PAUSE counts.
     pub processor: ProcessorRecord,
-    /// CPUs that programs count.
+    /// Number of CPUs that a program sees.
     pub cpus: u64,
-    /// Time for measuring wake-ups and switches, each.
+    /// Time to measure wake-ups, and again for switches.
     pub time: Duration,
-    /// The processor is another one than that of the machine.
+    /// Is the processor another one than the machine's?
     pub is_other: bool,
 }
 
-/// Advises; `None` if neither wake-ups nor switches can be measured.
+/// Advises on spin settings; `None` if neither wake-ups nor switches can be measured.
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].

@@ -23,28 +23,28 @@ use pinwise_profile::{Event, Stacks};
 use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
 
 use crate::host::host_record;
-use crate::profile::{counted_s, describe_missed, pause};
+use crate::profile::{accounted_cpu_s, describe_missed, measure_pause};
 use crate::trace::{describe_left_running, exit_of, last_words};
 use sites::Sites;
 use tally::Tally;
 
-/// From this share of CPU time on, spinning matters.
-const NOTABLE: f64 = 0.05;
+/// Less spinning than this share of the CPU time gives no finding.
+const MIN_SPIN_SHARE: f64 = 0.05;
 
-/// What is looked at, and how.
+/// What to sample, and how.
 #[derive(Debug, Clone)]
 pub struct AttachPlan<'a> {
-    /// For the machine.
+    /// The command or process, as the machine needs it.
     pub subject: Subject<'a>,
-    /// Whom to sample, for the record.
+    /// The same command or process, as the record describes it.
     pub source: TraceSource,
-    /// The source of samples; `None`: the best that is permitted.
+    /// The event that triggers samples; `None`: the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of CPU time.
     pub hz: u32,
-    /// For how long at most.
+    /// Sampling ends after this time; `None`: when the program ends.
     pub limit: Option<Duration>,
-    /// Labels.
+    /// Tags of the record.
     pub tags: Vec<String>,
 }
 
@@ -66,7 +66,11 @@ pub fn attach(
     };
     let mut sampled = machine.sample(&order)?;
     // The samples are complete by now: no failure here may lose them.
-    let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
+    let pause_ns = match topology
+        .allowed
+        .first()
+        .map(|cpu| measure_pause(machine, cpu))
+    {
         Some(Ok(found)) => found.map(|found| found.ns),
         Some(Err(error)) => {
             let note = format!("The cost of a PAUSE was not measured: {error}.");
@@ -75,32 +79,32 @@ pub fn attach(
         }
         None => None,
     };
-    let about = About {
+    let origin = SampleOrigin {
         host: host_record(machine, &topology),
         source: plan.source.clone(),
         pause_ns,
         tags: plan.tags.clone(),
     };
-    Ok(judge(&sampled, about))
+    Ok(judge_samples(&sampled, origin))
 }
 
-/// What samples are of.
+/// Where samples come from.
 #[derive(Debug, Clone)]
-pub struct About {
-    /// The machine they were made on.
+pub struct SampleOrigin {
+    /// The machine that took them.
     pub host: HostRecord,
-    /// The command or process.
+    /// The sampled command or process.
     pub source: TraceSource,
-    /// One PAUSE there, ns.
+    /// Duration of a PAUSE on that machine, ns; `None` if it was not measured.
     pub pause_ns: Option<f64>,
-    /// Labels.
+    /// Tags of the record.
     pub tags: Vec<String>,
 }
 
-/// From samples to a record without name and date.
+/// Makes a record, still without name and date, from samples.
 #[must_use]
-pub fn judge(sampled: &SamplingResult, about: About) -> SpinAttachRecord {
-    let pause_ns = about.pause_ns;
+pub fn judge_samples(sampled: &SamplingResult, origin: SampleOrigin) -> SpinAttachRecord {
+    let pause_ns = origin.pause_ns;
     let samples = &sampled.samples;
     let is_seen = samples.event != Event::Proc;
     let by_thread = samples.threads.iter().filter_map(|thread| thread.cpu_s);
@@ -115,24 +119,24 @@ pub fn judge(sampled: &SamplingResult, about: About) -> SpinAttachRecord {
     let spin_s = shares.spinning_s();
     let share = is_seen.then(|| if cpu_s > 0.0 { spin_s / cpu_s } else { 0.0 });
     let total = samples.total();
-    let places = tally.places(samples, cpu_s, pause_ns);
-    let notes = sampled.notes.iter().cloned();
+    let places = tally.list_places(samples, cpu_s, pause_ns);
+    let machine_notes = sampled.notes.iter().cloned();
     let run = sampled.run.as_ref();
-    let left = run.and_then(|run| describe_left_running(run, "no longer sampled"));
-    let counted_cpu_s = run.and_then(|run| counted_s(run, samples.has_kernel));
+    let left_running = run.and_then(|run| describe_left_running(run, "no longer sampled"));
+    let counted_cpu_s = run.and_then(|run| accounted_cpu_s(run, samples.has_kernel));
     let missed = describe_missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
-    let words = missed
+    let run_notes = missed
         .into_iter()
-        .chain(left)
+        .chain(left_running)
         .chain(run.and_then(last_words));
     let mut record = SpinAttachRecord {
         header: Header {
-            notes: notes.chain(words).collect(),
-            tags: about.tags,
+            notes: machine_notes.chain(run_notes).collect(),
+            tags: origin.tags,
             ..Header::default()
         },
-        host: about.host,
-        source: about.source,
+        host: origin.host,
+        source: origin.source,
         event: samples.event.into(),
         hz: samples.hz,
         wall_s: samples.wall_s,
@@ -148,12 +152,14 @@ pub fn judge(sampled: &SamplingResult, about: About) -> SpinAttachRecord {
             .map(|share| (share * (1.0 - share) / total as f64).sqrt()),
         pause_ns,
         pauses_per_s: tally.pauses_per_s(samples, pause_ns),
-        threads: tally.threads(samples),
+        threads: tally.list_threads(samples),
         places,
         exit: sampled.run.as_ref().and_then(|run| exit_of(&run.end)),
     };
     add_findings(&mut record);
-    let progress = tally.progress().filter(|(_, s)| *s > NOTABLE * cpu_s);
+    let progress = tally
+        .progress_loops()
+        .filter(|(_, s)| *s > MIN_SPIN_SHARE * cpu_s);
     record.header.findings.extend(progress.map(|(library, s)| {
         Finding::new(
             "progress_loop",
@@ -181,11 +187,11 @@ fn add_findings(record: &mut SpinAttachRecord) {
         ));
         return;
     };
-    if share < NOTABLE {
+    if share < MIN_SPIN_SHARE {
         return;
     }
     let blind = record.shares.map_or(0.0, |shares| shares.blind_delay_s);
-    if blind > NOTABLE * record.cpu_s {
+    if blind > MIN_SPIN_SHARE * record.cpu_s {
         record.header.findings.push(Finding::new(
             "blind_delay",
             Severity::Problem,

@@ -1,23 +1,24 @@
-//! A machine's chips in the table of known ones, and whether its PAUSE is as published.
+//! Finds a machine's processors in the table of known chips, and compares their PAUSE with the
+//! published one.
 //!
-//! It never corrects a measurement by the table.
+//! A measurement is never corrected by the table.
 
 use pinwise_record::{ChipRecord, CpuPauseRecord};
 use pinwise_spin::chips::{Chip, chips, count_cheaper_chips, find_chips};
 use pinwise_stats::describe::median;
 use pinwise_topology::{CpuSet, Identity, Topology};
 
-/// Published and measured cycles agree within this share.
-const AGREEMENT: f64 = 0.1;
+/// Measured cycles agree with published ones if they differ by at most this share.
+const MAX_DEVIATION: f64 = 0.1;
 
-/// How the CPUs compare, a row per chip. The core kinds of a hybrid share one signature: each CPU
-/// is matched to the nearest cycles.
-pub(super) fn standing(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<ChipRecord> {
+/// Compares the CPUs with known chips, a record per chip. The kinds of core of a hybrid processor
+/// have the same family and model, so each CPU is matched to the one with the nearest cycles.
+pub(super) fn compare_with_known(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<ChipRecord> {
     let identity = &topology.identity;
-    let candidates = candidates(identity);
+    let candidates = find_candidates(identity);
     let mut groups: Vec<(Option<&Chip>, Vec<&CpuPauseRecord>)> = Vec::new();
     for cpu in cpus {
-        let chip = nearest(&candidates, cpu.pause_cycles);
+        let chip = find_nearest(&candidates, cpu.pause_cycles);
         match groups.iter_mut().find(|(known, _)| *known == chip) {
             Some((_, group)) => group.push(cpu),
             None => groups.push((chip, vec![cpu])),
@@ -27,12 +28,12 @@ pub(super) fn standing(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<Chip
         let cycles: Vec<f64> = group.iter().filter_map(|cpu| cpu.pause_cycles).collect();
         let measured = median(&cycles);
         let cpus: CpuSet = group.iter().map(|cpu| cpu.cpu).collect();
-        record(chip, &cpus, measured, identity)
+        compare_with_chip(chip, &cpus, measured, identity)
     });
     records.collect()
 }
 
-fn candidates(identity: &Identity) -> Vec<&'static Chip> {
+fn find_candidates(identity: &Identity) -> Vec<&'static Chip> {
     match (&identity.vendor, identity.family, identity.model) {
         (Some(vendor), Some(family), Some(model)) => {
             find_chips(vendor, family, model, identity.stepping)
@@ -41,7 +42,7 @@ fn candidates(identity: &Identity) -> Vec<&'static Chip> {
     }
 }
 
-fn nearest(candidates: &[&'static Chip], cycles: Option<f64>) -> Option<&'static Chip> {
+fn find_nearest(candidates: &[&'static Chip], cycles: Option<f64>) -> Option<&'static Chip> {
     let distance = |chip: &Chip| cycles.map_or(0.0, |cycles| deviation(chip, cycles).abs());
     let by_distance = |a: &&&Chip, b: &&&Chip| distance(a).total_cmp(&distance(b));
     candidates.iter().min_by(by_distance).copied()
@@ -59,18 +60,19 @@ fn deviation(chip: &Chip, cycles: f64) -> f64 {
     }
 }
 
-fn record(
+fn compare_with_chip(
     chip: Option<&Chip>,
     cpus: &CpuSet,
     measured: Option<f64>,
     identity: &Identity,
 ) -> ChipRecord {
-    let away = chip
+    let deviation = chip
         .zip(measured)
         .map(|(chip, cycles)| deviation(chip, cycles));
-    let agrees = away.map(|away| away.abs() <= AGREEMENT);
-    let name = chip.map_or_else(|| unknown(identity), |chip| chip.name.to_owned());
-    let sentence = sentence(chip, &name, measured, away, identity.hypervisor.is_some());
+    let agrees = deviation.map(|share| share.abs() <= MAX_DEVIATION);
+    let name = chip.map_or_else(|| describe_model(identity), |chip| chip.name.to_owned());
+    let is_guest = identity.hypervisor.is_some();
+    let sentence = describe_comparison(chip, &name, measured, deviation, is_guest);
     ChipRecord {
         chip: chip.map(|chip| chip.id.to_owned()),
         name,
@@ -86,8 +88,8 @@ fn record(
     }
 }
 
-/// The system's name of the processor.
-fn unknown(identity: &Identity) -> String {
+/// Family, model and stepping, for processors without a name in the table.
+fn describe_model(identity: &Identity) -> String {
     match (identity.family, identity.model, identity.stepping) {
         (Some(family), Some(model), Some(stepping)) => {
             format!("family {family}, model {model}, stepping {stepping}")
@@ -97,11 +99,11 @@ fn unknown(identity: &Identity) -> String {
     }
 }
 
-fn sentence(
+fn describe_comparison(
     chip: Option<&Chip>,
     name: &str,
     measured: Option<f64>,
-    away: Option<f64>,
+    deviation: Option<f64>,
     is_guest: bool,
 ) -> String {
     let caveat = if is_guest {
@@ -118,14 +120,14 @@ fn sentence(
     } else {
         format!("{low:.0} to {high:.0} cycles")
     };
-    let verdict = match (measured, away) {
-        (Some(cycles), Some(away)) if away.abs() <= AGREEMENT => {
+    let verdict = match (measured, deviation) {
+        (Some(cycles), Some(share)) if share.abs() <= MAX_DEVIATION => {
             format!("{cycles:.1} measured here agree")
         }
-        (Some(cycles), Some(away)) => format!(
+        (Some(cycles), Some(share)) => format!(
             "{cycles:.1} measured here are {:.0} % {}: trust the local measurement",
-            100.0 * away.abs(),
-            if away < 0.0 { "less" } else { "more" }
+            100.0 * share.abs(),
+            if share < 0.0 { "less" } else { "more" }
         ),
         _ => "cycles could not be measured here".to_owned(),
     };
@@ -136,7 +138,7 @@ fn sentence(
 mod tests {
     use super::*;
 
-    fn standing_of(identity: Identity, cycles: &[f64]) -> Vec<ChipRecord> {
+    fn compare_cpus(identity: Identity, cycles: &[f64]) -> Vec<ChipRecord> {
         let mut topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         topology.identity = identity;
         let cpus: Vec<CpuPauseRecord> = cycles
@@ -148,7 +150,7 @@ mod tests {
                 ..CpuPauseRecord::default()
             })
             .collect();
-        standing(&topology, &cpus)
+        compare_with_known(&topology, &cpus)
     }
 
     fn intel(model: u32, stepping: u32) -> Identity {
@@ -162,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_core_are_known_by_their_cycles() {
-        let found = standing_of(intel(0x97, 2), &[160.0, 63.0]);
+    fn kinds_of_core_are_told_apart_by_their_cycles() {
+        let found = compare_cpus(intel(0x97, 2), &[160.0, 63.0]);
         let ids: Vec<Option<&str>> = found.iter().map(|row| row.chip.as_deref()).collect();
         assert_eq!(ids, [Some("alder-lake-p"), Some("gracemont")]);
         assert_eq!(found[1].cpus, "1");
@@ -171,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn a_departure_from_a_chip_is_reported() {
-        let found = standing_of(intel(0x55, 7), &[140.0, 140.0]);
+    fn a_deviation_from_a_chip_and_an_unknown_chip_are_reported() {
+        let found = compare_cpus(intel(0x55, 7), &[140.0, 140.0]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].chip.as_deref(), Some("cascade-lake-sp"));
         assert_eq!(found[0].agrees, Some(false));
@@ -181,7 +183,7 @@ mod tests {
             "{}",
             found[0].sentence
         );
-        let unknown = standing_of(intel(0xfe, 1), &[70.0]);
+        let unknown = compare_cpus(intel(0xfe, 1), &[70.0]);
         assert_eq!(unknown[0].chip, None);
         assert!(unknown[0].sentence.contains("family 6, model 254"));
     }

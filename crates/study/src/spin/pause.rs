@@ -1,9 +1,9 @@
-//! The cost of PAUSE on every CPU, measured in rounds over a while.
+//! Measures the cost of PAUSE on every CPU, in rounds.
 //!
 //! On busy and on virtual machines the cost has levels that last for seconds (77 and 87 cycles were
-//! seen on one), so a single look would give either. Each CPU is measured again and again, a little
-//! each time; the estimate is the median of the rounds, and two levels are reported if there are
-//! two. It judges no program.
+//! seen on one), so that a single short measurement would give one of them by chance. So each CPU
+//! is measured briefly in many rounds; the estimate is the median of the rounds, and two levels are
+//! reported if they are found.
 
 use std::time::Duration;
 
@@ -19,29 +19,29 @@ use pinwise_spin::table::algorithms;
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_topology::CpuSet;
 
-/// Batches of a round: some two milliseconds of a PAUSE of 30 ns.
+/// Batches per round; with a PAUSE of 30 ns they take about 2 ms.
 const BATCHES: usize = 25;
-/// A probe that finds its CPU taken gives up for this round.
-const LONGEST_ROUND: Duration = Duration::from_millis(100);
-/// At least this many rounds, however short the time.
+/// A probe gives up its round after this time: its CPU is busy.
+const MAX_PROBE_TIME: Duration = Duration::from_millis(100);
+/// Rounds that are measured even if the plan's time is over.
 const MIN_ROUNDS: usize = 5;
-/// More rounds do not improve an estimate: levels last for seconds.
+/// Levels last for seconds: more rounds do not improve the estimate.
 const MAX_ROUNDS: usize = 400;
-/// Levels of cycles differ by this factor at least. Batches of one level
-/// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
-const APART: f64 = 1.03;
-/// Without cycles, times differ with the clock as well.
-const APART_NS: f64 = 1.25;
+/// Two levels of cycles differ at least by this factor. Batches of one level scatter by 0.1 to 1 %;
+/// the levels seen differed by 5 and by 12 %.
+const MIN_LEVEL_RATIO: f64 = 1.03;
+/// The same for levels of times, which also vary with the clock frequency.
+const MIN_TIME_LEVEL_RATIO: f64 = 1.25;
 const CONFIDENCE: f64 = 0.95;
 
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct PausePlan {
-    /// On which CPUs, one after the other.
+    /// CPUs to measure, one after the other.
     pub cpus: CpuSet,
-    /// For how long, all CPUs together.
+    /// Time for all of them together.
     pub time: Duration,
-    /// The limits for algorithms that wait too long.
+    /// If given, known algorithms are checked against these limits.
     pub limits: Option<Limits>,
 }
 
@@ -70,18 +70,20 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
         let reason = cpu.counted.unavailable.clone();
         reason.filter(|_| !is_counted)
     });
-    let notes = notes(&all);
-    let cpus: Vec<CpuPauseRecord> = all.into_iter().filter_map(CpuRounds::record).collect();
+    let notes = list_notes(&all);
+    let cpus: Vec<CpuPauseRecord> = all.into_iter().filter_map(CpuRounds::summarize).collect();
     let processors = topology.allowed.len() as u64;
-    let chips = chips::standing(&topology, &cpus);
+    let chips = chips::compare_with_known(&topology, &cpus);
     Ok(SpinPauseRecord {
         header: Header {
             notes,
             ..Header::default()
         },
         host: HostRecord::new(machine.label(), machine.is_simulated(), &topology),
-        instruction: instruction(topology.identity.arch.as_deref()).to_owned(),
-        check: plan.limits.map(|limits| check(limits, &cpus, processors)),
+        instruction: hint_instruction(topology.identity.arch.as_deref()).to_owned(),
+        check: plan
+            .limits
+            .map(|limits| check_algorithms(limits, &cpus, processors)),
         chips,
         cpus,
         counter_unavailable,
@@ -89,12 +91,11 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
     })
 }
 
-/// The processor of a machine by a quick look at its first allowed CPU; `None` if PAUSE cannot be
-/// measured.
+/// Measures PAUSE quickly, on the first allowed CPU only; `None` if it cannot be measured.
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].
-pub fn glance(machine: &mut dyn Prober) -> Result<Option<PauseCost>, MachineError> {
+pub fn measure_quickly(machine: &mut dyn Prober) -> Result<Option<PauseCost>, MachineError> {
     const TIME: Duration = Duration::from_millis(300);
     let (topology, _) = machine.topology()?;
     let cpus = topology.allowed.first().map(CpuSet::single);
@@ -111,23 +112,26 @@ pub fn glance(machine: &mut dyn Prober) -> Result<Option<PauseCost>, MachineErro
     }))
 }
 
-/// What [`Probe::Pause`] executes.
-fn instruction(arch: Option<&str>) -> &'static str {
+/// The instruction that [`Probe::Pause`] executes on an architecture.
+fn hint_instruction(arch: Option<&str>) -> &'static str {
     match arch {
         Some("aarch64" | "arm64") => "ISB",
         _ => "PAUSE",
     }
 }
 
-/// One kind of figure over the rounds.
+/// The results of one probe on one CPU.
 #[derive(Debug, Default)]
 struct Figures {
     /// The median of each round.
     medians: Vec<f64>,
-    /// All batches.
+    /// The values of all batches.
     all: Vec<f64>,
+    /// Batches dropped because of a context switch.
     switched: usize,
+    /// Batches dropped because the hypervisor took the CPU.
     stolen: usize,
+    /// Why the machine cannot run the probe.
     unavailable: Option<String>,
 }
 
@@ -149,11 +153,12 @@ impl Figures {
     }
 
     /// The median of the rounds.
-    fn value(&self) -> Option<f64> {
+    fn estimate(&self) -> Option<f64> {
         median(&self.medians)
     }
 
-    /// Rounds, not batches: those of a round share its level and its clock.
+    /// The interval of the median, over rounds: batches of one round are not independent, as they
+    /// share a level and a clock frequency.
     fn interval(&self) -> (Option<f64>, Option<f64>) {
         median_interval(&self.medians, CONFIDENCE).unzip()
     }
@@ -162,10 +167,15 @@ impl Figures {
 /// The rounds of one CPU.
 struct CpuRounds {
     cpu: usize,
+    /// PAUSE, ns.
     pause: Figures,
+    /// PAUSE, cycles as measured by a chain of additions.
     cycles: Figures,
+    /// PAUSE, cycles as counted by a hardware counter.
     counted: Figures,
+    /// A cycle, ns.
     cycle: Figures,
+    /// Other hints, ns.
     hints: Vec<(Hint, Figures)>,
 }
 
@@ -183,16 +193,15 @@ impl CpuRounds {
 
     fn measure_round(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
         let cpu = self.cpu;
-        let mut ask = |probe: Probe| -> Result<Option<Batches>, MachineError> {
-            let answers = machine.probe(&[probe], BATCHES, LONGEST_ROUND)?;
-            Ok(answers.into_iter().next())
+        let mut measure = |probe: Probe| -> Result<Option<Batches>, MachineError> {
+            let results = machine.probe(&[probe], BATCHES, MAX_PROBE_TIME)?;
+            Ok(results.into_iter().next())
         };
-        self.pause.add(ask(Probe::Pause { cpu })?);
-        self.cycles.add(ask(Probe::PauseCycles { cpu })?);
-        self.cycle.add(ask(Probe::Cycle { cpu })?);
-        // If there is no counter, asking once is enough.
+        self.pause.add(measure(Probe::Pause { cpu })?);
+        self.cycles.add(measure(Probe::PauseCycles { cpu })?);
+        self.cycle.add(measure(Probe::Cycle { cpu })?);
         if self.counted.unavailable.is_none() {
-            self.counted.add(ask(Probe::PauseCounted { cpu })?);
+            self.counted.add(measure(Probe::PauseCounted { cpu })?);
         }
         Ok(())
     }
@@ -205,9 +214,9 @@ impl CpuRounds {
             };
             let mut figures = Figures::default();
             for _ in 0..MIN_ROUNDS {
-                let answers =
-                    machine.probe(std::slice::from_ref(&probe), BATCHES, LONGEST_ROUND)?;
-                figures.add(answers.into_iter().next());
+                let results =
+                    machine.probe(std::slice::from_ref(&probe), BATCHES, MAX_PROBE_TIME)?;
+                figures.add(results.into_iter().next());
                 if figures.unavailable.is_some() {
                     break;
                 }
@@ -217,20 +226,20 @@ impl CpuRounds {
         Ok(())
     }
 
-    /// `None` if not one batch was good.
-    fn record(self) -> Option<CpuPauseRecord> {
-        let pause_ns = self.pause.value()?;
-        let (chain, counted) = (self.cycles.value(), self.counted.value());
+    /// Sums up the rounds; `None` if no batch of PAUSE was usable.
+    fn summarize(self) -> Option<CpuPauseRecord> {
+        let pause_ns = self.pause.estimate()?;
+        let (chain, counted) = (self.cycles.estimate(), self.counted.estimate());
         let (method, figures) = if counted.is_some() {
             (CycleMethod::Counter, &self.counted)
         } else {
             (CycleMethod::Additions, &self.cycles)
         };
-        let ghz = self.cycle.value().map(|cycle_ns| 1.0 / cycle_ns);
+        let ghz = self.cycle.estimate().map(|cycle_ns| 1.0 / cycle_ns);
         let (pause_ns_low, pause_ns_high) = self.pause.interval();
         let (pause_cycles_low, pause_cycles_high) = figures.interval();
         let hint = |(hint, figures): &(Hint, Figures)| {
-            figures.value().map(|ns| HintCostRecord {
+            figures.estimate().map(|ns| HintCostRecord {
                 hint: hint.name().to_owned(),
                 ns,
                 cycles: ghz.map(|ghz| ns * ghz),
@@ -241,17 +250,17 @@ impl CpuRounds {
             pause_ns,
             pause_ns_low,
             pause_ns_high,
-            pause_cycles: figures.value(),
+            pause_cycles: figures.estimate(),
             pause_cycles_low,
             pause_cycles_high,
-            method: figures.value().map(|_| method),
+            method: figures.estimate().map(|_| method),
             chain_cycles: chain,
             counted_cycles: counted,
             disagreement_share: chain
                 .zip(counted)
                 .map(|(chain, counted)| (chain - counted).abs() / counted),
             ghz,
-            levels: levels(&figures.all, &self.pause.all, ghz),
+            levels: find_levels(&figures.all, &self.pause.all, ghz),
             hints: self.hints.iter().filter_map(hint).collect(),
             rounds: self.pause.medians.len(),
             batches: self.pause.all.len() + self.cycles.all.len() + self.counted.all.len(),
@@ -261,9 +270,10 @@ impl CpuRounds {
     }
 }
 
-/// Two levels, of cycles if there are any: times alone differ with the clock as well.
-fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
-    let two = |modes: Modes, level: &dyn Fn(f64) -> (f64, Option<f64>)| {
+/// The two levels of PAUSE, or none. They are looked for in cycles and only then in times, which
+/// also vary with the clock frequency.
+fn find_levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
+    let list_both = |modes: Modes, level: &dyn Fn(f64) -> (f64, Option<f64>)| {
         let shares = [
             (modes.low_ns, modes.low_share),
             (modes.high_ns, 1.0 - modes.low_share),
@@ -278,35 +288,38 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
         };
         shares.into_iter().map(record).collect()
     };
-    match (ghz, levels_of_cycles(cycles)) {
-        (Some(ghz), Some(modes)) => two(modes, &|cycles| (cycles / ghz, Some(cycles))),
-        _ => find_two_modes(ns, APART_NS).map_or_else(Vec::new, |modes| {
-            two(modes, &|ns| (ns, ghz.map(|g| g * ns)))
+    match (ghz, find_cycle_levels(cycles)) {
+        (Some(ghz), Some(modes)) => list_both(modes, &|cycles| (cycles / ghz, Some(cycles))),
+        _ => find_two_modes(ns, MIN_TIME_LEVEL_RATIO).map_or_else(Vec::new, |modes| {
+            list_both(modes, &|ns| (ns, ghz.map(|g| g * ns)))
         }),
     }
 }
 
-/// Two clusters; or one sharp level with values above it that are no second level: batches look
-/// like that while another guest comes and goes on the sibling.
-fn levels_of_cycles(cycles: &[f64]) -> Option<Modes> {
-    find_two_modes(cycles, APART).or_else(|| find_second_level(cycles))
+/// Two clusters; or one sharp level, and above it values that scatter. The latter happens while
+/// another guest comes and goes on the core's other hardware thread.
+fn find_cycle_levels(cycles: &[f64]) -> Option<Modes> {
+    find_two_modes(cycles, MIN_LEVEL_RATIO).or_else(|| find_scattered_level(cycles))
 }
 
-fn find_second_level(cycles: &[f64]) -> Option<Modes> {
-    /// The lowest batches of a sharp level are this close together …
-    const SHARP: f64 = 1.002;
-    /// … and all of it is within this of its lower end.
-    const WIDTH: f64 = 1.015;
+/// A sharp level and the scattered values above it, as two levels.
+fn find_scattered_level(cycles: &[f64]) -> Option<Modes> {
+    /// The lower end of a sharp level: its 5th percentile is at most this factor above its 1st.
+    const MAX_EDGE_RATIO: f64 = 1.002;
+    /// All of a sharp level is at most this factor above its lower end.
+    const MAX_WIDTH: f64 = 1.015;
+    /// Each of the levels has at least this share of the values.
     const MIN_SHARE: f64 = 0.1;
     let edge = quantile(cycles, 0.05);
-    if cycles.is_empty() || edge > SHARP * quantile(cycles, 0.01) {
+    if cycles.is_empty() || edge > MAX_EDGE_RATIO * quantile(cycles, 0.01) {
         return None;
     }
-    let (level, above): (Vec<f64>, Vec<f64>) =
-        cycles.iter().partition(|cycles| **cycles <= WIDTH * edge);
+    let (level, above): (Vec<f64>, Vec<f64>) = cycles
+        .iter()
+        .partition(|cycles| **cycles <= MAX_WIDTH * edge);
     let share = level.len() as f64 / cycles.len() as f64;
     let (low_ns, high_ns) = (quantile(&level, 0.5), quantile(&above, 0.5));
-    let is_apart = high_ns >= APART * low_ns;
+    let is_apart = high_ns >= MIN_LEVEL_RATIO * low_ns;
     (is_apart && (MIN_SHARE..=1.0 - MIN_SHARE).contains(&share)).then_some(Modes {
         low_ns,
         high_ns,
@@ -314,18 +327,18 @@ fn find_second_level(cycles: &[f64]) -> Option<Modes> {
     })
 }
 
-/// Batches that scatter by more than [`APART`] without falling into two levels.
-fn unsteady(cpu: &CpuRounds) -> Option<String> {
+/// A note if a CPU's cycles scatter by more than [`MIN_LEVEL_RATIO`] without two clear levels.
+fn note_unsteadiness(cpu: &CpuRounds) -> Option<String> {
     let figures = if cpu.counted.all.is_empty() {
         &cpu.cycles.all
     } else {
         &cpu.counted.all
     };
-    if figures.is_empty() || levels_of_cycles(figures).is_some() {
+    if figures.is_empty() || find_cycle_levels(figures).is_some() {
         return None;
     }
     let (low, high) = (quantile(figures, 0.1), quantile(figures, 0.9));
-    (high > APART * low).then(|| {
+    (high > MIN_LEVEL_RATIO * low).then(|| {
         format!(
             "CPU {}: cycles go from {low:.1} to {high:.1} (10th to 90th percentile) without two clear levels: unsteady.",
             cpu.cpu
@@ -333,28 +346,28 @@ fn unsteady(cpu: &CpuRounds) -> Option<String> {
     })
 }
 
-fn notes(all: &[CpuRounds]) -> Vec<String> {
+fn list_notes(all: &[CpuRounds]) -> Vec<String> {
     let mut notes = Vec::new();
     for cpu in all {
-        if cpu.pause.value().is_none() {
+        if cpu.pause.estimate().is_none() {
             let why = cpu.pause.unavailable.clone();
             let why = why.unwrap_or_else(|| {
                 "no batch without a context switch or interruption; the CPU is too busy.".to_owned()
             });
             notes.push(format!("CPU {}: {why}", cpu.cpu));
-        } else if cpu.cycles.value().is_none() && cpu.counted.value().is_none() {
+        } else if cpu.cycles.estimate().is_none() && cpu.counted.estimate().is_none() {
             let why = cpu.cycles.unavailable.clone();
             let why = why.unwrap_or_else(|| "no undisturbed batch.".to_owned());
             notes.push(format!("CPU {}, cycles: {why}", cpu.cpu));
         } else {
-            notes.extend(unsteady(cpu));
+            notes.extend(note_unsteadiness(cpu));
         }
     }
     notes
 }
 
-/// Compares every algorithm with the limits, on the CPU with the slowest PAUSE.
-fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheckRecord {
+/// Compares every known algorithm with the limits, on the CPU with the slowest PAUSE.
+fn check_algorithms(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheckRecord {
     let slowest = cpus.iter().map(|cpu| cpu.pause_ns).reduce(f64::max);
     let processor = PauseCost {
         pause_ns: slowest.unwrap_or(f64::NAN),
@@ -367,7 +380,9 @@ fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheck
         .collect();
     let length = |wait: &Prediction| wait.longest_ns().unwrap_or(f64::MAX);
     waits.sort_by(|a, b| length(b).total_cmp(&length(a)));
-    let too_long: Vec<TooLongRecord> = waits.iter().map(|wait| too_long(wait, &limits)).collect();
+    let too_long = waits.iter().map(|wait| describe_excess(wait, &limits));
+    let too_long: Vec<TooLongRecord> = too_long.collect();
+    // A million times this many ns are as many ms.
     let million_ms = processor.pause_ns;
     let word = if processors == 1 {
         "processor"
@@ -392,7 +407,8 @@ fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheck
     }
 }
 
-fn too_long(wait: &Prediction, limits: &Limits) -> TooLongRecord {
+/// By how much an algorithm's wait exceeds the limits.
+fn describe_excess(wait: &Prediction, limits: &Limits) -> TooLongRecord {
     let ratio = |ns: Option<f64>, limit: f64| ns.map(|ns| ns / limit);
     let gap_ns = wait.blind_gap.map(|hints| hints.ns);
     let total_ratio = ratio(wait.longest_ns(), limits.total_ns);

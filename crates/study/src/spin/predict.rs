@@ -1,6 +1,6 @@
-//! Predictions for many algorithms and numbers of CPUs as one record.
+//! Predicts the spinning of many algorithms on many numbers of CPUs, as one record.
 //!
-//! All figures come from `spin::prediction`; nothing is measured here.
+//! All figures come from `pinwise_spin::prediction`; nothing is measured here.
 
 use std::ops::RangeInclusive;
 
@@ -13,17 +13,17 @@ use pinwise_spin::prediction::{Hints, PauseCost, Prediction, find_cliffs};
 /// What to predict.
 #[derive(Debug, Clone)]
 pub struct PredictionPlan {
-    /// Algorithms.
+    /// The algorithms.
     pub algorithms: Vec<&'static Algorithm>,
-    /// The processor; the one moved to, if two are compared.
+    /// The processor; if two are compared, the one that a program moves to.
     pub processor: ProcessorRecord,
-    /// The processor moved from.
+    /// The processor that a program moves from, if two are compared.
     pub from: Option<ProcessorRecord>,
     /// Numbers of CPUs, ascending.
     pub cpus: Vec<u64>,
 }
 
-/// Predicts.
+/// Predicts each algorithm on each number of CPUs.
 #[must_use]
 pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
     let processor = plan.processor.to_pause_cost();
@@ -40,14 +40,14 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
         from: plan.from.clone(),
         predictions,
         moves: plan.from.as_ref().map_or_else(Vec::new, |from| {
-            moves(plan, &from.to_pause_cost(), &processor)
+            predict_moves(plan, &from.to_pause_cost(), &processor)
         }),
-        cliffs: changes(plan, processor.pause_ns),
+        cliffs: find_cliffs(plan, processor.pause_ns),
     }
 }
 
-/// What the move changes, the largest change first.
-fn moves(plan: &PredictionPlan, from: &PauseCost, to: &PauseCost) -> Vec<MoveRecord> {
+/// What a move between two processors changes, the largest change first.
+fn predict_moves(plan: &PredictionPlan, from: &PauseCost, to: &PauseCost) -> Vec<MoveRecord> {
     let mut moves: Vec<MoveRecord> = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
@@ -68,16 +68,17 @@ fn moves(plan: &PredictionPlan, from: &PauseCost, to: &PauseCost) -> Vec<MoveRec
             });
         }
     }
-    let added = |row: &MoveRecord| match (row.immune, row.from_ms.zip(row.to_ms)) {
+    let change_ms = |row: &MoveRecord| match (row.immune, row.from_ms.zip(row.to_ms)) {
         (false, Some((from, to))) => (to - from).abs(),
         _ => -1.0,
     };
-    moves.sort_by(|a, b| added(b).total_cmp(&added(a)));
+    moves.sort_by(|a, b| change_ms(b).total_cmp(&change_ms(a)));
     moves
 }
 
-/// Numbers of CPUs at which totals change, if several numbers were requested.
-fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
+/// The numbers of CPUs at which an algorithm's total changes; none if only one number was
+/// requested.
+fn find_cliffs(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
     let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
         return Vec::new();
     };
@@ -85,13 +86,13 @@ fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
         return Vec::new();
     }
     let range: RangeInclusive<u64> = first..=last;
-    let of = |algorithm: &&'static Algorithm| CliffsRecord {
+    let find = |algorithm: &&'static Algorithm| CliffsRecord {
         algorithm: algorithm.id.to_owned(),
         from_cpus: first,
         to_cpus: last,
         changes_at: find_cliffs(algorithm, hint_ns, range.clone()),
     };
-    plan.algorithms.iter().map(of).collect()
+    plan.algorithms.iter().map(find).collect()
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
     use pinwise_spin::chips::chip;
     use pinwise_spin::table::{NETFX_AWARELOCK, algorithms, find_algorithm};
 
-    fn record_of(name: &str) -> ProcessorRecord {
+    fn describe_chip(name: &str) -> ProcessorRecord {
         let chip = chip(name).unwrap();
         let processor = PauseCost::from_chip(chip, None);
         ProcessorRecord {
@@ -113,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn moving_puts_the_largest_change_first_and_the_immune_last() {
+    fn moves_have_the_largest_change_first_and_immune_algorithms_last() {
         let plan = PredictionPlan {
             algorithms: algorithms().collect(),
-            processor: record_of("skylake-sp"),
-            from: Some(record_of("broadwell")),
+            processor: describe_chip("skylake-sp"),
+            from: Some(describe_chip("broadwell")),
             cpus: vec![24],
         };
         let record = run(&plan);
@@ -131,10 +132,10 @@ mod tests {
     }
 
     #[test]
-    fn curves_have_their_cliffs() {
+    fn cliffs_are_found_where_totals_change_with_cpus() {
         let plan = PredictionPlan {
             algorithms: vec![&NETFX_AWARELOCK, find_algorithm("rust_std_mutex").unwrap()],
-            processor: record_of("skylake-sp"),
+            processor: describe_chip("skylake-sp"),
             from: None,
             cpus: (1..=128).collect(),
         };

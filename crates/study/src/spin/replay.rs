@@ -1,8 +1,8 @@
-//! Algorithms executed from their parameters, compared with theory.
+//! Replays spin algorithms from their parameters, and compares their waits with theory.
 //!
-//! Algorithms take turns at each delay, and everything is repeated for each repeat, so that a slow
-//! minute of the machine affects all alike. Contending threads are only measured: their results
-//! follow from the scheduler.
+//! Algorithms take turns at each delay, and all of that is repeated, so that a slow minute of the
+//! machine affects all alike. Contending threads are only measured, not predicted: their results
+//! depend on the scheduler.
 
 mod assemble;
 mod contend;
@@ -22,17 +22,17 @@ use pinwise_spin::lateness::{Costs, Ending};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_topology::Topology;
 
-/// The id of a waiter that parks at once.
+/// The ID of a waiter that parks at once, without spinning.
 pub const FUTEX: &str = "futex";
 
-/// What is replayed.
+/// The situation that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Experiment {
-    /// A worker holds a lock for each item, a sender wants it a delay later.
+    /// A thread holds a lock for each item; a delay after it took the lock, another waits for it.
     ProducerConsumer,
-    /// A waiter comes when the lock is taken; it is released a delay later.
+    /// A thread waits for a lock from the moment it is taken; it is released a delay later.
     Handoff,
-    /// Threads take a lock again and again.
+    /// Threads compete for a lock all the time.
     Contend,
 }
 
@@ -51,37 +51,37 @@ impl Experiment {
     }
 }
 
-/// A replay to be made.
+/// What to replay.
 #[derive(Debug, Clone)]
 pub struct ReplayPlan {
-    /// Which experiment.
+    /// The situation.
     pub experiment: Experiment,
     /// Algorithms; `None` parks at once.
     pub algorithms: Vec<Option<&'static Algorithm>>,
-    /// Intended duration of a hint, ns; `None`: as it is here.
+    /// Intended duration of a hint, ns; `None`: this processor's own.
     pub hint_ns: Option<f64>,
-    /// The chip that this is of.
+    /// The chip whose hints take that long.
     pub chip: Option<String>,
     /// Number of CPUs that the algorithms assume; `None`: those allowed here.
     pub cpus_assumed: Option<u64>,
-    /// How long the lock is held for an item.
+    /// How long the lock is held for an item; a hand-off has delays instead.
     pub hold: Duration,
-    /// When the waiter comes; of a hand-off, when the lock is released.
+    /// Times from taking the lock to the start of the wait; in a hand-off, to the release.
     pub delays: Vec<Duration>,
-    /// Items of each cell and repeat.
+    /// Items per cell (an algorithm at a delay) and repeat.
     pub items: usize,
-    /// Number of times that all cells are repeated.
+    /// Number of times that all cells are measured.
     pub repeats: usize,
     /// Numbers of threads that contend; empty: 1, 2 and 4 per CPU.
     pub threads: Vec<usize>,
-    /// At real-time priority?
+    /// Do the threads run at real-time priority?
     pub is_realtime: bool,
 }
 
-/// Watches a replay: cells done, and all there are.
+/// Receives the progress of a replay: the number of cells done, and of all cells.
 pub type OnCell<'a> = &'a mut dyn FnMut(usize, usize);
 
-/// An algorithm made ready for a machine.
+/// An algorithm with its steps on a machine.
 struct Arm {
     algorithm: Option<&'static Algorithm>,
     wait: Wait,
@@ -137,15 +137,19 @@ impl Arm {
 #[derive(Debug, Default)]
 struct Cell {
     items: Vec<HandOver>,
+    /// Items left out because of a context switch.
     switched: usize,
+    /// Items left out because a thread was stopped.
     stopped: usize,
+    /// Durations of the processor's own hint right before the waits, one per repeat, ns.
     before_ns: Vec<f64>,
+    /// Achieved durations of a hint, one per repeat, ns.
     achieved_ns: Vec<f64>,
     hint_kind: Option<HintKind>,
     yield_ns: Option<f64>,
 }
 
-/// Makes a replay and its record, which the caller names and dates.
+/// Runs a replay and returns its record, which the caller names and dates.
 ///
 /// # Errors
 /// If the machine has one CPU only, an algorithm cannot be executed, or the machine refuses (see
@@ -156,7 +160,7 @@ pub fn run(
     on_cell: OnCell<'_>,
 ) -> Result<SpinReplayRecord> {
     let (topology, _) = machine.topology()?;
-    let (holder, waiter) = two_cpus(&topology)?;
+    let (holder, waiter) = choose_two_cpus(&topology)?;
     let own_ns = probe_median(machine, Probe::Pause { cpu: waiter })?;
     let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
         bail!("the duration of a spin hint cannot be measured here; give it with --pause-ns");
@@ -168,7 +172,7 @@ pub fn run(
     };
     let arms = plan.algorithms.iter().map(|a| Arm::new(*a, &setting));
     let arms: Vec<Arm> = arms.collect::<Result<_>>()?;
-    let wake_ns = wake_ns(plan, holder, waiter, machine)?;
+    let wake_ns = measure_wake(plan, holder, waiter, machine)?;
     let costs = Costs {
         hint_ns: wanted_ns,
         wake_ns,
@@ -205,8 +209,8 @@ pub fn run(
     Ok(record)
 }
 
-/// Two CPUs of different cores, if possible.
-fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
+/// Two CPUs, on different cores if possible.
+fn choose_two_cpus(topology: &Topology) -> Result<(usize, usize)> {
     let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
     let mut allowed = topology.allowed.iter();
     let Some(first) = allowed.next() else {
@@ -224,28 +228,28 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
 
 /// The median of a probe of the machine, ns; `None` if it is unavailable.
 fn probe_median(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
-    /// Number of batches, and their maximum time.
     const BATCHES: usize = 60;
-    const LIMIT: Duration = Duration::from_millis(800);
-    Ok(super::probe_median(machine, probe, BATCHES, LIMIT)?)
+    const TIME_LIMIT: Duration = Duration::from_millis(800);
+    Ok(super::probe_median(machine, probe, BATCHES, TIME_LIMIT)?)
 }
 
-/// From the release until a parked waiter has the lock, ns: the median of hand-overs beforehand.
-/// The probe of wake-ups is not suitable: after milliseconds of sleep on an idle CPU, waking takes
-/// twice as long here as after 50 µs. `None` if all were disturbed, or threads contend.
-fn wake_ns(
+/// Measures the time from the release until a parked waiter has the lock, ns: the median of some
+/// hand-overs. The probe of wake-ups is not suitable: after milliseconds of sleep on an idle CPU
+/// waking took twice as long as after the probe's 50 µs. `None` if all hand-overs were disturbed,
+/// or if threads contend.
+fn measure_wake(
     plan: &ReplayPlan,
     holder_cpu: usize,
     waiter_cpu: usize,
     machine: &mut (impl Replayer + ?Sized),
 ) -> Result<Option<f64>> {
     const ITEMS: usize = 10;
-    const LIMIT: Duration = Duration::from_secs(1);
+    const MIN_LIMIT: Duration = Duration::from_secs(1);
     let middle = plan.delays.get(plan.delays.len() / 2);
     let Some(&middle) = middle.filter(|_| plan.experiment != Experiment::Contend) else {
         return Ok(None);
     };
-    let (hold, delay) = plan.times(middle);
+    let (hold, delay) = plan.hold_and_delay(middle);
     let parking = Wait {
         runs: Vec::new(),
         is_endless: false,
@@ -261,7 +265,7 @@ fn wake_ns(
         hold,
         delay,
         items: ITEMS,
-        limit: LIMIT.max(hold * 4),
+        limit: MIN_LIMIT.max(hold * 4),
         is_realtime: plan.is_realtime,
     };
     let result = machine.hand_over(&order)?;
@@ -288,7 +292,7 @@ fn hand_over_all(
             for (arm, cells) in arms.iter().zip(&mut cells) {
                 on_cell(done, all);
                 done += 1;
-                let (hold, delay) = plan.times(delay);
+                let (hold, delay) = plan.hold_and_delay(delay);
                 let order = HandOverOrder {
                     waiter: arm.waiter(plan.hint_ns),
                     holder_cpu,
@@ -296,7 +300,7 @@ fn hand_over_all(
                     hold,
                     delay,
                     items: plan.items,
-                    limit: limit(arm, hold, delay, costs, plan.items),
+                    limit: limit_time(arm, hold, delay, costs, plan.items),
                     is_realtime: plan.is_realtime,
                 };
                 cells[at].add(machine.hand_over(&order)?);
@@ -307,8 +311,8 @@ fn hand_over_all(
 }
 
 impl ReplayPlan {
-    /// Hold and delay of a cell.
-    fn times(&self, delay: Duration) -> (Duration, Duration) {
+    /// How long a cell's holder keeps the lock, and after how long its waiter comes.
+    fn hold_and_delay(&self, delay: Duration) -> (Duration, Duration) {
         match self.experiment {
             Experiment::Handoff => (delay, Duration::ZERO),
             _ => (self.hold, delay),
@@ -333,8 +337,8 @@ impl Cell {
         median(&self.achieved_ns)
     }
 
-    /// Intended duration of a hint: as requested, or the processor's own as it was right before the
-    /// waits.
+    /// Intended duration of a hint, ns: that of the plan, or if the processor's own hints were
+    /// used, their duration right before the waits.
     fn wanted_ns(&self, wanted_ns: f64) -> f64 {
         if self.hint_kind == Some(HintKind::Own) && !self.before_ns.is_empty() {
             quantile(&self.before_ns, 0.5)
@@ -344,16 +348,16 @@ impl Cell {
     }
 }
 
-/// Four times what a cell should take: on a busy machine most items are left out, and the remaining
-/// few suffice.
-fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize) -> Duration {
-    const REST: Duration = Duration::from_millis(20);
+/// The time limit of a cell: four times the predicted time. If a busy machine needs longer, the
+/// items measured by then suffice.
+fn limit_time(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize) -> Duration {
+    const PAUSE_PER_ITEM: Duration = Duration::from_millis(20);
     const START: Duration = Duration::from_millis(500);
     let free_after = hold.saturating_sub(delay).as_nanos() as f64;
     let found = arm.wait.compute_lateness(arm.ending, &costs, free_after);
     let late = Duration::from_nanos(whole(found.late_ns.unwrap_or(0.0)));
     let items = u32::try_from(items).unwrap_or(u32::MAX);
-    let each = hold.saturating_add(late).saturating_add(REST);
+    let each = hold.saturating_add(late).saturating_add(PAUSE_PER_ITEM);
     each.saturating_mul(items)
         .saturating_mul(4)
         .saturating_add(START)

@@ -1,4 +1,4 @@
-//! Loops of binaries compared with chips and a limit.
+//! Compares the spin loops of binaries with chips and a limit.
 
 use pinwise_code::elf::Binary;
 use pinwise_record::{
@@ -10,33 +10,33 @@ use pinwise_spin::identify::Strength;
 use pinwise_spin::scan::{Scan, Site, scan};
 use pinwise_spin::table::find_algorithm;
 
-/// What to look for in binaries.
+/// How to judge the loops of binaries.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question {
-    /// CPUs that the program would count: if the code does not show how long a loop is blind, the
-    /// known algorithm does.
+pub struct ScanOptions {
+    /// Number of CPUs that the program would see. It matters if a loop's blind gap does not follow
+    /// from its code but from the known algorithm.
     pub cpus: u64,
     /// A limit, if one was requested.
-    pub limit: Option<Limit>,
+    pub limit: Option<GapLimit>,
 }
 
 /// The longest blind gap that passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limit {
+pub struct GapLimit {
     /// The gap, ns.
     pub max_blind_gap_ns: f64,
-    /// Do loops fail whose gap the code does not say?
+    /// Does a loop with an unknown gap fail?
     pub unknown_fails: bool,
 }
 
 /// Scans binaries, each with its path; one after the other, so that only one of them is in memory.
 #[must_use]
-pub fn assemble(
+pub fn scan_binaries(
     binaries: impl Iterator<Item = (String, Binary)>,
     chips: Vec<ScanChip>,
-    question: Question,
+    options: ScanOptions,
 ) -> SpinScan {
-    let limit = question.limit;
+    let limit = options.limit;
     let mut files = Vec::new();
     let mut loops = Vec::new();
     for (index, (path, binary)) in binaries.enumerate() {
@@ -44,9 +44,9 @@ pub fn assemble(
         let arch = binary.arch.into();
         let sites = found.loops.iter();
         loops.extend(
-            sites.map(|site| describe_loop(index, site, &own_chips(&arch, &chips), question)),
+            sites.map(|site| describe_loop(index, site, &select_chips(&arch, &chips), options)),
         );
-        files.push(file(&path, &binary, &found));
+        files.push(describe_file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
     SpinScan {
@@ -54,7 +54,7 @@ pub fn assemble(
         binaries: files,
         skipped: Vec::new(),
         chips,
-        cpus: question.cpus,
+        cpus: options.cpus,
         max_blind_gap_ns: limit.map(|limit| limit.max_blind_gap_ns),
         unknown: if limit.is_some_and(|limit| limit.unknown_fails) {
             UnknownGaps::Fail
@@ -66,12 +66,12 @@ pub fn assemble(
     }
 }
 
-/// The chips that a binary runs on.
-fn own_chips<'a>(arch: &CodeArch, chips: &'a [ScanChip]) -> Vec<&'a ScanChip> {
+/// The chips with a binary's architecture.
+fn select_chips<'a>(arch: &CodeArch, chips: &'a [ScanChip]) -> Vec<&'a ScanChip> {
     chips.iter().filter(|chip| chip.arch == *arch).collect()
 }
 
-fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
+fn describe_file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
     let sizes = binary.sections.iter().map(|code| code.bytes.len() as u64);
     ScannedBinary {
         path: path.to_owned(),
@@ -88,9 +88,9 @@ fn describe_loop(
     binary: usize,
     site: &Site,
     chips: &[&ScanChip],
-    question: Question,
+    options: ScanOptions,
 ) -> ScannedLoop {
-    let limit = question.limit;
+    let limit = options.limit;
     let has_deadline = site.inner.has_deadline;
     let known = known_algorithm(site).filter(|_| !has_deadline);
     // Chips differ in the cost of a PAUSE; many have no hints with a deadline.
@@ -98,10 +98,10 @@ fn describe_loop(
     let gaps: Vec<GapOnChip> = quoted
         .iter()
         .map(|chip| {
-            let by_table = || gap_of(known?, question.cpus, chip.pause_ns);
+            let by_table = || find_longest_gap(known?, options.cpus, chip.pause_ns);
             let hints = site.gap.or_else(by_table);
             let ns = hints.map(|hints| hints as f64 * chip.pause_ns);
-            let is_above = |limit: Limit| ns.is_some_and(|ns| ns > limit.max_blind_gap_ns);
+            let is_above = |limit: GapLimit| ns.is_some_and(|ns| ns > limit.max_blind_gap_ns);
             GapOnChip {
                 chip: chip.id.clone(),
                 ns,
@@ -147,7 +147,7 @@ fn describe_loop(
     }
 }
 
-/// The known algorithm of a loop, if more than its shape identifies it.
+/// The known algorithm of a loop, unless only its shape suggests it.
 fn known_algorithm(site: &Site) -> Option<&'static Algorithm> {
     let first = site.candidates.first()?;
     let is_sure = first.strength >= Strength::Likely;
@@ -156,8 +156,8 @@ fn known_algorithm(site: &Site) -> Option<&'static Algorithm> {
         .flatten()
 }
 
-/// Maximum number of hints between two looks of an algorithm.
-fn gap_of(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
+/// Most hints between two checks of the awaited value in a known algorithm.
+fn find_longest_gap(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
     let wait = row.compute_wait(&Setting { cpus, hint_ns }, Case::Longest)?;
     Some(wait.blind_gap_hints())
 }

@@ -1,5 +1,5 @@
-//! Where the time of a program's threads went, and the largest cause of that, in one sentence: what
-//! somebody with a slow program wants to know. It judges nothing that the findings do not.
+//! Concludes from a trace why a program is slow: one sentence says how its threads spent their
+//! time, and names the largest cause. Its judgements are those of the findings.
 
 use super::blocking::{advise_spin_attach, split_blocked};
 use super::waiters;
@@ -9,12 +9,12 @@ use pinwise_record::{
     TraceTier, WaitCauses,
 };
 
-/// A smaller share is not named.
-const NAMED: f64 = 0.005;
-/// A cause of this part of a time is the cause of it.
-const MOST: f64 = 0.5;
+/// A smaller share of the time is not listed.
+const MIN_LISTED_SHARE: f64 = 0.005;
+/// A cause of more than this share of the queued time is its main cause.
+const MIN_MAIN_SHARE: f64 = 0.5;
 
-/// Why threads were mostly queued.
+/// The main cause of the time that threads were queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueuedBy {
     OwnThreads,
@@ -28,7 +28,7 @@ enum QueuedBy {
 }
 
 impl QueuedBy {
-    fn main_cause(causes: Option<WaitCauses>) -> Self {
+    fn from_causes(causes: Option<WaitCauses>) -> Self {
         let Some(causes) = causes else {
             return Self::Mixed;
         };
@@ -41,8 +41,10 @@ impl QueuedBy {
             (causes.scheduling_class_s, Self::Class),
         ];
         let total: f64 = all.iter().map(|(part, _)| part).sum();
-        let most = all.into_iter().find(|(part, _)| *part > MOST * total);
-        most.map_or(Self::Mixed, |(_, cause)| cause)
+        let main = all
+            .into_iter()
+            .find(|(part, _)| *part > MIN_MAIN_SHARE * total);
+        main.map_or(Self::Mixed, |(_, cause)| cause)
     }
 
     const fn headline(self) -> &'static str {
@@ -57,7 +59,7 @@ impl QueuedBy {
         }
     }
 
-    /// The finding that has the advice.
+    /// The check whose finding has the advice.
     const fn check(self) -> &'static str {
         match self {
             Self::OwnThreads | Self::Mixed => "own_threads",
@@ -70,7 +72,7 @@ impl QueuedBy {
     }
 }
 
-/// What a part of the threads' time was.
+/// How threads spent a part of their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ran,
@@ -79,16 +81,16 @@ enum Part {
     Blocked,
 }
 
-/// Fills in the answer of a record with all its findings; of a whole machine, which is no program,
-/// there is none.
-pub(super) fn fill(record: &mut TraceRecord) {
+/// Writes the answer of a record that already has all its findings. The trace of a whole machine has
+/// none, as it is about no program.
+pub(super) fn write(record: &mut TraceRecord) {
     record.answer = match record.source {
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => None,
-        _ => write(record),
+        _ => conclude(record),
     };
 }
 
-fn write(record: &TraceRecord) -> Option<TraceAnswer> {
+fn conclude(record: &TraceRecord) -> Option<TraceAnswer> {
     let figures = &record.figures;
     let (ran_s, queued_s) = (figures.totals.cpu_s, figures.waits.total_s?);
     let blocked_s = (figures.totals.life_s? - ran_s - queued_s).max(0.0);
@@ -107,24 +109,26 @@ fn write(record: &TraceRecord) -> Option<TraceAnswer> {
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
     let place = waiters::name_places(&record.blocked, &BlockedIn::Mutex);
     let rest = split.and_then(|split| split.rest);
-    let by = QueuedBy::main_cause(figures.waits.because);
+    let queued_by = QueuedBy::from_causes(figures.waits.because);
     let is_single = figures.totals.threads == 1;
     let largest = parts[0].1;
     let headline = match (largest, &rest) {
-        (Part::Ran, _) => match shared(record) {
+        (Part::Ran, _) => match much_shared(record) {
             Some(share) => format!(
                 "Slowed by shared cores, for {} of its CPU time while others idled",
                 percent(share)
             ),
             None => "Limited by its own work".to_owned(),
         },
-        (Part::Queued, _) => by.headline().to_owned(),
+        (Part::Queued, _) => queued_by.headline().to_owned(),
         (Part::Locked, _) => format!("Held up by a lock{place}"),
-        (Part::Blocked, Some(what)) => format!("Held up by waiting for {}", what.words()),
+        (Part::Blocked, Some(reason)) => format!("Held up by waiting for {}", reason.words()),
         (Part::Blocked, None) => "Mostly blocked, not short of CPUs".to_owned(),
     };
-    let named = parts.iter().filter(|(part_s, _)| part_s / all_s >= NAMED);
-    let listed = named.enumerate().map(|(at, (part_s, part))| {
+    let listed = parts
+        .iter()
+        .filter(|(part_s, _)| part_s / all_s >= MIN_LISTED_SHARE);
+    let listed = listed.enumerate().map(|(at, (part_s, part))| {
         let of_time = match (at, is_single) {
             (0, true) => " of its time",
             (0, false) => " of their time",
@@ -147,15 +151,19 @@ fn write(record: &TraceRecord) -> Option<TraceAnswer> {
         false => format!("{} and {last}", listed.join(", ")),
     };
     let who = if is_single { "it" } else { "its threads" };
-    let sentence = format!("{headline}: {who} spent {}{listed}.", about(figures));
+    let sentence = format!(
+        "{headline}: {who} spent {}{listed}.",
+        hedge_if_partial(figures)
+    );
     Some(TraceAnswer {
         sentence,
-        advice: advice(record, largest, by),
+        advice: advise(record, largest, queued_by),
     })
 }
 
-/// The share of the CPU time beside a busy sibling that could have been avoided, if it is much.
-fn shared(record: &TraceRecord) -> Option<f64> {
+/// The share of the CPU time beside a busy sibling that could have been avoided; `None` if it is
+/// small.
+fn much_shared(record: &TraceRecord) -> Option<f64> {
     let mut findings = record.findings.iter();
     let is_much = |finding: &&Finding| {
         finding.check == "avoidable_smt_sharing" && finding.severity > Severity::Note
@@ -165,8 +173,8 @@ fn shared(record: &TraceRecord) -> Option<f64> {
     Some(percent / 100.0)
 }
 
-/// In front of shares of what the trace saw in part.
-fn about(figures: &TraceFigures) -> &'static str {
+/// `about ` in front of shares if the trace saw only a part of the time.
+fn hedge_if_partial(figures: &TraceFigures) -> &'static str {
     let misses = |bound| figures.lower_bounds.contains(&bound);
     match misses(LowerBound::CpuTime) || misses(LowerBound::Queued) {
         true => "about ",
@@ -174,12 +182,12 @@ fn about(figures: &TraceFigures) -> &'static str {
     }
 }
 
-/// What to do about the largest part: the advice of the finding on it.
-fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
+/// What to do about the largest part: the advice of the finding about it, or how to find out more.
+fn advise(record: &TraceRecord, largest: Part, queued_by: QueuedBy) -> String {
     let checks: &[&str] = match largest {
-        Part::Ran if shared(record).is_some() => &["avoidable_smt_sharing"],
+        Part::Ran if much_shared(record).is_some() => &["avoidable_smt_sharing"],
         Part::Ran => &["yielding"],
-        Part::Queued => &[by.check(), "queued", "other_processes"],
+        Part::Queued => &[queued_by.check(), "queued", "other_processes"],
         Part::Locked => &["lock_waits"],
         Part::Blocked => &["blocked", "lock_waits"],
     };
@@ -197,7 +205,7 @@ fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
             Some(spin) => format!("{} {spin}", finding.advice),
             None => finding.advice.clone(),
         },
-        // What does not exist has no functions.
+        // A simulated program has no code to profile.
         _ if record.tier == TraceTier::Simulated => String::new(),
         (None, _) if spin.is_some() => spin.unwrap_or_default(),
         (None, TraceSource::Command { command, .. }) if largest == Part::Ran => {

@@ -1,5 +1,5 @@
-//! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
-//! giving up the CPU again and again.
+//! Finds why threads did not run although they were not queued for a CPU: what they were blocked
+//! in. Also finds threads that may wait by running: by yielding or spinning.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,35 @@ use pinwise_record::{
     BlockedIn, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
 };
 
-/// All threads are blocked for this share of the time: that is the main reason for its duration.
+/// It is a warning if all threads are blocked for this share of the time.
 const MOSTLY_BLOCKED: f64 = 0.5;
-/// Blocked for this share of the time, they are worth a note.
+/// It is a note if all threads are blocked for this share of the time.
 const PARTLY_BLOCKED: f64 = 0.1;
-/// A shorter command mostly waits to be started.
+/// A command that runs for less time mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
-/// A thread that is awake for less than this share has no part in what the others do.
-const ASLEEP: f64 = 0.01;
-/// Fewer looks at threads that wait for a lock say too little.
-const MIN_LOOKS: u64 = 5;
-/// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
-/// its CPU this often per second of CPU time, and hardly ever blocks, yields.
+/// A thread that runs or is queued for a smaller share of the trace counts as asleep.
+const MIN_TRACE_SHARE: f64 = 0.01;
+/// Fewer polls of blocked threads are not judged.
+const MIN_POLLS: u64 = 5;
+/// A thread that leaves its CPU this often per second of CPU time, and hardly ever blocks, yields:
+/// the scheduler preempts threads only about once per slice of at least 0.7 ms.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
+/// A yielding thread blocks at most this often per preemption.
 const MAX_BLOCKING_SHARE: f64 = 0.05;
-/// Fewer say too little.
+/// A thread that was preempted less often is not judged.
 const MIN_YIELDS: u64 = 1_000;
-/// A thread that ran or was queued for at least this share of the trace, and blocked less often than
-/// that a second, counts as never blocked: beginning and ending block, too.
-const AWAKE: f64 = 0.9;
+/// A thread that never blocks runs or is queued for at least this share of the trace …
+const AWAKE_SHARE: f64 = 0.9;
+/// … and blocks less often per second than this: a few blocks belong to its start and end.
 const RARE_PER_SECOND: f64 = 5.0;
-/// In a shorter trace every thread may be one.
-const MIN_AWAKE_S: f64 = 1.0;
+/// In a shorter trace any thread may look as if it never blocked.
+const MIN_TRACE_S: f64 = 1.0;
 
-/// While a thread runs or is queued, not all are blocked; together those times are at
-/// least as long as that while. Where the trace saw them in part only, the share is no
-/// bound; `counted_cpu_s` is what the kernel counted for a command.
+/// A finding if all threads were blocked at the same time for much of the trace.
+///
+/// While any thread runs or is queued, not all are blocked; the sum over threads is an upper bound
+/// of that time. If the trace saw only a part of it, the share is approximate. `counted_cpu_s` is
+/// the CPU time that the kernel counted for a command.
 pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) -> Option<Finding> {
     let figures = &record.figures;
     let misses = |bound| figures.lower_bounds.contains(&bound);
@@ -75,21 +78,21 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
-/// What looks at blocked threads found; who awaits the end of others, and who sleeps all the time,
-/// does not count.
+/// What polls of blocked threads found. Threads that wait for the end of others, and threads that
+/// sleep all the time, do not count.
 pub(super) struct BlockedSplit {
-    /// The part of the blocked time at locks.
+    /// The share of the blocked time at locks.
     pub(super) lock_share: f64,
-    /// What most of the rest was for; `None` if that is not known.
+    /// What most of the rest was for; `None` if it is mixed or unknown.
     pub(super) rest: Option<BlockedIn>,
 }
 
-/// Splits the time blocked by what was seen; `None` if there were too few looks.
+/// Splits the blocked time by what polls found; `None` if there were too few polls.
 pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
     let is_asleep = |thread: i32| {
         let known = record.threads.iter().find(|known| known.thread == thread);
         let awake_s = known.map(|known| known.cpu_s + known.wait_s.unwrap_or(0.0));
-        awake_s.is_some_and(|awake_s| awake_s < ASLEEP * record.elapsed_s)
+        awake_s.is_some_and(|awake_s| awake_s < MIN_TRACE_SHARE * record.elapsed_s)
     };
     let seen = record.blocked.iter().flat_map(|seen| &seen.threads);
     let seen = seen.filter(|seen| seen.what != BlockedIn::Thread && !is_asleep(seen.thread));
@@ -98,7 +101,7 @@ pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
         *looks.entry(&thread.what).or_default() += thread.looks;
     }
     let all: u64 = looks.values().sum();
-    if all < MIN_LOOKS {
+    if all < MIN_POLLS {
         return None;
     }
     let at_lock = looks.remove(&BlockedIn::Mutex).unwrap_or(0);
@@ -107,15 +110,15 @@ pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
         most.filter(|(what, looks)| **what != BlockedIn::Unknown && 2 * looks > all - at_lock);
     Some(BlockedSplit {
         lock_share: match at_lock {
-            looks if looks < MIN_LOOKS => 0.0,
+            looks if looks < MIN_POLLS => 0.0,
             looks => looks as f64 / all as f64,
         },
         rest: most.map(|(what, _)| what.clone()),
     })
 }
 
-/// Time that threads waited for a lock, as a share of the time of those that did anything at all.
-/// Polls say what they waited for, the scheduler's events for how long.
+/// A finding if threads waited for a lock for much of their time. Polls say what they waited for,
+/// the scheduler's events for how long.
 pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let queued_s = figures.waits.total_s?;
@@ -135,7 +138,7 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
         sentence = format!("{sentence} {wakers}");
     }
-    // Whoever no longer waits for the lock waits for a CPU.
+    // If CPUs are short, threads that no longer wait for the lock wait for a CPU instead.
     let advice = match severity_of(figures, queued_s) {
         Some(Severity::Warning) => {
             "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
@@ -150,8 +153,8 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
-/// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
-/// looks like that.
+/// A finding about the busiest thread that keeps giving up its CPU and hardly blocks: only a loop
+/// around `sched_yield` looks like that.
 pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     let rate = |thread: &ThreadRecord| {
         let (switches, preemptions) = thread.switches.zip(thread.preemptions)?;
@@ -188,7 +191,7 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
-/// Whom `spin attach` would look at: what was traced, if that is one program.
+/// The arguments that make `spin attach` look at the traced program; `None` if it is not just one.
 fn spin_target(record: &TraceRecord) -> Option<String> {
     match &record.source {
         TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
@@ -197,7 +200,7 @@ fn spin_target(record: &TraceRecord) -> Option<String> {
     }
 }
 
-/// How to find out whether its threads spin, if they may.
+/// How to find out whether the program's threads spin; `None` if they cannot.
 pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
     let target = spin_target(record)?;
     let awake = count_never_blocking(record);
@@ -212,8 +215,8 @@ pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
     })
 }
 
-/// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
-/// or spin: it cannot tell one from the other.
+/// A finding if several threads never blocked: they compute or spin, which a trace cannot tell
+/// apart.
 pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
     let target = spin_target(record)?;
     let awake = count_never_blocking(record);
@@ -228,14 +231,14 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
 
 /// Threads that were ready or running all the time; 0 if the trace is too short to know.
 fn count_never_blocking(record: &TraceRecord) -> usize {
-    if record.elapsed_s < MIN_AWAKE_S {
+    if record.elapsed_s < MIN_TRACE_S {
         return 0;
     }
     let never_blocks = |thread: &&ThreadRecord| {
         let blocking = thread.switches.zip(thread.preemptions);
         let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
         let awake_s = thread.cpu_s + thread.wait_s.unwrap_or(0.0);
-        awake_s >= AWAKE * record.elapsed_s
+        awake_s >= AWAKE_SHARE * record.elapsed_s
             && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
     };
     record.threads.iter().filter(never_blocks).count()
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_no_cpu_is_called_blocked() {
+    fn blocked_threads_are_a_finding_with_the_reason() {
         let (sentence, advice) = find(0.06, Some(0.18), &[], &[]).unwrap();
         let start = "All threads were blocked for at least 98.4 % of the time, ";
         let unknown = "on locks, timers, input or a disk, not for want of a CPU.";
@@ -343,12 +346,12 @@ mod tests {
     fn judge_again(record: &mut TraceRecord) {
         record.header.findings.clear();
         super::super::findings::judge(record, true);
-        super::super::findings::add(record, &[], None);
-        super::super::answer::fill(record);
+        super::super::findings::add_live(record, &[], None);
+        super::super::answer::write(record);
     }
 
-    /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for
-    /// their end.
+    /// A record of four threads that wait for one lock (or for `at`), were queued behind each other
+    /// for this long, and a fifth that waits for their end.
     fn contended(queued_s: f64, at: BlockedIn) -> TraceRecord {
         let worker = |thread| BlockedThread {
             thread,
@@ -398,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_mutex_is_not_suspected_of_spinning() {
+    fn threads_that_wait_for_a_mutex_are_not_suspected_of_spinning() {
         let locked = contended(5.0, BlockedIn::Mutex);
         let advice = advice_of(&locked, "own_threads");
         assert!(!advice.contains("spin"), "{advice}");
@@ -435,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_is_said_where_the_trace_missed_cpu_time() {
+    fn the_blocked_share_is_approximate_if_the_trace_missed_time() {
         let disk = [(BlockedIn::Disk, 9), (BlockedIn::Timer, 1)];
         let seen = "not for want of a CPU: they waited for a disk or device in 90.0 %, for a timer \
                     (sleep) in 10.0 % of 10 looks.";
@@ -488,7 +491,7 @@ mod tests {
             found(Severity::Warning, "22.9 s (45.7 % of their time)")
         );
         assert_eq!(find(0.4, Some(50.0)), None);
-        // Of a record that lacks it, they lived at least as long as they were awake.
+        // A record without the threads' life uses the time that they were awake.
         assert_eq!(
             find(22.86, None),
             found(Severity::Warning, "22.9 s (95.8 % of their time)")
@@ -496,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_avoided_is_marked_by_its_size() {
+    fn avoidable_sharing_is_a_warning_or_a_note_by_its_share() {
         let check = |shared_s: f64| {
             let mut record = process_record();
             record.figures.totals.cpu_s = 10.0;
@@ -519,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn that_a_command_mostly_waits_is_a_warning() {
+    fn a_command_that_mostly_waits_is_a_warning_unless_short() {
         let find = |elapsed_s: f64| {
             let mut record = process_record();
             record.source = TraceSource::Command {
@@ -623,7 +626,7 @@ mod tests {
         };
         let advice = find(1.0, 100_100, 100_000).unwrap();
         assert!(advice.ends_with("pinwise spin attach --pid 7"), "{advice}");
-        // One that hands a byte to and fro, one that is preempted by the tick, a short one.
+        // It also blocks; it is preempted only by the tick; it is too short.
         assert_eq!(find(1.0, 200_000, 100_000), None);
         assert_eq!(find(1.0, 1_000, 1_000), None);
         assert_eq!(find(0.01, 900, 900), None);

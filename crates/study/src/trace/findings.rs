@@ -1,4 +1,4 @@
-//! Findings of a trace. A check is a function from the record to a finding.
+//! Findings about a trace. Each check is a function from the record to a finding.
 
 use super::answer;
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
@@ -11,23 +11,24 @@ use pinwise_record::{
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
-/// A smaller share of the CPU time is not worth mentioning, per cent.
-const WORTH_PERCENT: f64 = 1.0;
-/// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
-/// blamed on others.
-const REST_OF_THROTTLING: f64 = 0.1;
-/// Events that contradict each other, as a share of all.
-const TOO_CONTRADICTORY: f64 = 1e-3;
-/// From this share of them on, a figure may be so wrong that a warning is due.
-const MISLEADING: f64 = 1e-2;
-/// Moves that cross a cache or more, a second of CPU time: each costs up to 0.1 ms (1 MiB of cached
-/// data, at 10 GB/s), so that these may cost a tenth of it.
+/// Sharing for less than this share of the CPU time is no finding, per cent.
+const MIN_SHARED_PERCENT: f64 = 1.0;
+/// Throttled time is known only as a mean over the trace. Waits shorter than this share of it may be
+/// throttled time, too, and are not blamed on anything else.
+const THROTTLING_ERROR: f64 = 0.1;
+/// A smaller share of contradictory events is no finding.
+const MIN_CONTRADICTORY_SHARE: f64 = 1e-3;
+/// A larger share of contradictory events is a warning: figures may be clearly wrong.
+const MISLEADING_SHARE: f64 = 1e-2;
+/// Migrations to another cache per second of CPU time that are a warning. Each costs up to 0.1 ms
+/// (1 MiB of cached data, at 10 GB/s), so that together they may cost a tenth of the time.
 const MANY_FAR_MOVES: f64 = 1_000.0;
 
-/// Findings that the scheduler could have avoided, however small.
-const WASTE: [&str; 3] = ["avoidable_smt_sharing", "idle_while_waiting", "mask"];
+/// Checks whose findings show waste, even as notes.
+const WASTE_CHECKS: [&str; 3] = ["avoidable_smt_sharing", "idle_while_waiting", "mask"];
 
-/// Judges the figures. `knows_quotas`: the time that quotas took is known.
+/// Adds the findings that follow from the figures. `knows_quotas`: is the time that quotas took
+/// known?
 pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
@@ -45,20 +46,26 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         find_migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
-    let is_waste = |f: &Finding| f.severity > Severity::Note || WASTE.contains(&f.check.as_str());
+    let is_waste =
+        |f: &Finding| f.severity > Severity::Note || WASTE_CHECKS.contains(&f.check.as_str());
     if !record.findings.iter().any(is_waste) {
         record.header.findings.extend(report_little_waste(record));
     }
-    sort(record);
-    answer::fill(record);
+    sort_findings(record);
+    answer::write(record);
 }
 
-/// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
-pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
+/// Adds the findings that only a live trace can have. `counted_cpu_s`: the CPU time that the kernel
+/// counted for a command.
+pub(super) fn add_live(
+    record: &mut TraceRecord,
+    tiers: &[Availability],
+    counted_cpu_s: Option<f64>,
+) {
     let at_lock = find_lock_waits(record);
     let lock_share = at_lock.as_ref().map_or(0.0, share_of);
     let blocking = find_blocking(record, counted_cpu_s);
-    // Both say why threads did not run; the larger share says more.
+    // Both say why threads did not run: only the one with the larger share is kept.
     let blocking = blocking.filter(|blocking| share_of(blocking) > lock_share);
     record.header.findings.extend(at_lock);
     record.header.findings.extend(blocking);
@@ -67,10 +74,11 @@ pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
-    sort(record);
+    sort_findings(record);
 }
 
-fn sort(record: &mut TraceRecord) {
+/// Sorts by severity, then by the share of the time, then by weight.
+fn sort_findings(record: &mut TraceRecord) {
     record.header.findings.sort_by(|a, b| {
         let by_share = share_of(b).total_cmp(&share_of(a));
         let by_severity = b.severity.cmp(&a.severity);
@@ -122,22 +130,22 @@ fn find_unseen_idle_task(figures: &TraceFigures) -> Option<Finding> {
 
 fn find_contradictions(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
-    let odd = lost.contradictions + lost.backwards;
+    let contradictory = lost.contradictions + lost.backwards;
     let events = figures.totals.events.max(1);
-    let share = odd as f64 / events as f64;
-    let severity = if share > MISLEADING {
+    let share = contradictory as f64 / events as f64;
+    let severity = if share > MISLEADING_SHARE {
         Severity::Warning
     } else {
         Severity::Note
     };
-    (share > TOO_CONTRADICTORY).then(|| {
+    (share > MIN_CONTRADICTORY_SHARE).then(|| {
         let what = match severity {
             Severity::Note => "is usual and changes the figures little",
             _ => "makes the figures approximate",
         };
         let sentence = format!(
             "{} of {} events do not fit those before them, which {what}.",
-            grouped(odd),
+            grouped(contradictory),
             grouped(events)
         );
         Finding::new("contradictions", severity, sentence, "")
@@ -149,7 +157,7 @@ fn find_contradictions(figures: &TraceFigures) -> Option<Finding> {
 fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let (shared_s, share) = (sharing.seconds?, sharing.percent?);
-    if share < WORTH_PERCENT {
+    if share < MIN_SHARED_PERCENT {
         return None;
     }
     let severity = severity_of(figures, shared_s).unwrap_or(Severity::Note);
@@ -197,7 +205,7 @@ fn find_unavoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let shared = sharing.shared_percent?;
     let avoidable = sharing.percent.unwrap_or(0.0);
-    (shared - avoidable >= WORTH_PERCENT).then(|| {
+    (shared - avoidable >= MIN_SHARED_PERCENT).then(|| {
         let what = if sharing.percent.is_some() {
             "while no core was idle: there were more busy threads than cores"
         } else {
@@ -216,12 +224,12 @@ fn find_unavoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
 fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
-    // Which CPUs idled is not known then.
+    // Without these events it is unknown which CPUs idled.
     if !figures.lost.idle_task_unseen.is_empty() {
         return None;
     }
     let severity = severity_of(figures, scheduler_s)?;
-    (!is_rest_of_throttling(figures, scheduler_s)).then(|| {
+    (!may_be_throttling(figures, scheduler_s)).then(|| {
         let longest = idle.longest_s.map_or_else(String::new, |longest_s| {
             format!(", up to {} at a time", seconds(longest_s))
         });
@@ -242,17 +250,16 @@ fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<F
     })
 }
 
-/// May this part of the waits be throttled time, too?
-fn is_rest_of_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
-    // A tier that knows no causes still knows the quota's time.
+/// May these waits be throttled time that was counted elsewhere?
+fn may_be_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
     let throttled_s = figures.throttled.as_ref().map_or(0.0, |by| by.seconds);
-    waited_s < REST_OF_THROTTLING * throttled_s
+    waited_s < THROTTLING_ERROR * throttled_s
 }
 
 fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.mask_s;
     let severity = severity_of(figures, waited_s)?;
-    (!is_rest_of_throttling(figures, waited_s)).then(|| {
+    (!may_be_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
             "Threads waited {} while the only idle CPUs were outside their affinity mask.",
             describe_time(figures, waited_s)
@@ -268,7 +275,7 @@ fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
 fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.other_processes_s;
     let severity = severity_of(figures, waited_s)?;
-    (!is_rest_of_throttling(figures, waited_s)).then(|| {
+    (!may_be_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
             "Threads waited {} behind other programs while no CPU was free for them.",
             describe_time(figures, waited_s)
@@ -300,7 +307,7 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
 fn find_crowding(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let waited_s = figures.waits.because?.own_threads_s;
-    // Of a whole machine the threads are not one program's.
+    // The threads of a whole machine do not belong to one program.
     let whose = match record.source {
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => "other traced threads",
         _ => "threads of the same program",
@@ -383,7 +390,7 @@ fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     )
 }
 
-/// "No findings" is a result as well.
+/// The finding of a trace without any waste.
 fn report_little_waste(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
@@ -404,7 +411,7 @@ fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Findin
     if used.scope().has_all_cpus {
         return None;
     }
-    // The kernel's sums per CPU, if they were polled, do not say who it was or when.
+    // The kernel's totals per CPU, if they were polled, do not say which processes ran or when.
     let rest = match record.figures.totals.foreign_cpu_s {
         Some(_) => "for other processes and idle time it has only totals per CPU",
         None => "which other processes ran and which CPUs were idle is unknown",

@@ -1,4 +1,4 @@
-//! The time that interrupts took from the program, as a record and as findings.
+//! Records the time that interrupts took from the program, and judges it.
 
 use std::path::Path;
 
@@ -13,18 +13,19 @@ use pinwise_topology::Topology;
 use super::seconds;
 use crate::causes::NamedCause;
 
-/// A smaller share of the program's time on a CPU is not worth mentioning, per cent, and a shorter
-/// time never, seconds.
-const WORTH_PERCENT: f64 = 5.0;
-const WORTH_S: f64 = 0.01;
-/// How much of a count may be missing: one in this many, plus this many.
-const SHORT_BY: u64 = 33;
-const SHORT: u64 = 20;
-/// CPUs named in a sentence.
+/// A smaller share of the program's time on a CPU is no finding, per cent.
+const MIN_STOLEN_PERCENT: f64 = 5.0;
+/// A shorter time is no finding, s.
+const MIN_STOLEN_S: f64 = 0.01;
+/// A count may be short by one in this many (3 %), …
+const SHORT_DIVISOR: u64 = 33;
+/// … plus this many.
+const SHORT_COUNT: u64 = 20;
+/// Most CPUs named in a sentence.
 const MAX_CPUS: usize = 4;
 
-/// The sums as figures; `record` already has the CPU time of the program.
-pub(super) fn record(
+/// Records the sums of all interrupts; `record` already has the CPU time of the program.
+pub(super) fn make_record(
     summary: &InterruptSummary,
     record: &TraceRecord,
     topology: &Topology,
@@ -36,7 +37,7 @@ pub(super) fn record(
         let device = irq.and_then(|irq| devices.get(&irq));
         let cpus: Vec<InterruptCpuRecord> = of_cause
             .iter()
-            .map(|share| interrupts_of_cpu(share, record))
+            .map(|share| record_share(share, record))
             .collect();
         let count = cpus.iter().map(|cpu| cpu.count).sum();
         let counted = summary.counted.get(&of_cause[0].cause).copied();
@@ -57,7 +58,7 @@ pub(super) fn record(
     let stolen_s = causes.iter().map(|cause| cause.stolen_s).sum();
     InterruptsRecord {
         stolen_s,
-        stolen_percent: share(stolen_s, record.figures.totals.cpu_s),
+        stolen_percent: percent_of(stolen_s, record.figures.totals.cpu_s),
         causes,
         reports: summary.reports,
         gaps: summary.gaps,
@@ -65,32 +66,33 @@ pub(super) fn record(
     }
 }
 
-fn interrupts_of_cpu(share_of: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord {
-    let (cpu, took) = (share_of.cpu, share_of.took);
+fn record_share(share: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord {
+    let (cpu, took) = (share.cpu, share.took);
     let own = record.cpus.iter().find(|time| time.cpu == cpu);
     let (time_s, stolen_s) = (seconds(took.time_ns), seconds(took.own_ns));
     InterruptCpuRecord {
         cpu,
         count: took.count,
         seconds: time_s,
-        percent: share(time_s, record.elapsed_s).unwrap_or(0.0),
+        percent: percent_of(time_s, record.elapsed_s).unwrap_or(0.0),
         stolen_s,
-        stolen_percent: own.and_then(|own| share(stolen_s, own.own_s)),
+        stolen_percent: own.and_then(|own| percent_of(stolen_s, own.own_s)),
     }
 }
 
-/// Clearly fewer than the kernel counted: its counters are read a moment before and
-/// after.
+/// Are there clearly fewer reports than the kernel counted? A small difference is normal, as its
+/// counters are read a moment before and after the trace.
 const fn is_short(count: u64, counted: u64) -> bool {
-    count + count / SHORT_BY + SHORT < counted
+    count + count / SHORT_DIVISOR + SHORT_COUNT < counted
 }
 
-fn share(part: f64, whole: f64) -> Option<f64> {
+/// Per cent, at most 100; `None` if the whole is 0.
+fn percent_of(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| (100.0 * part / whole).min(100.0))
 }
 
-/// Causes that took much of the program's time somewhere, and reports that are missing.
-pub(super) fn findings(record: &TraceRecord, topology: &Topology) -> Vec<Finding> {
+/// Findings about causes that took much of the program's time on a CPU, and about missing reports.
+pub(super) fn list_findings(record: &TraceRecord, topology: &Topology) -> Vec<Finding> {
     let Some(interrupts) = &record.interrupts else {
         return Vec::new();
     };
@@ -112,7 +114,7 @@ fn find_heavy_interrupt(
         .cpus
         .iter()
         .filter_map(|cpu| Some((cpu, cpu.stolen_percent?)))
-        .filter(|(cpu, share)| *share >= WORTH_PERCENT && cpu.stolen_s >= WORTH_S)
+        .filter(|(cpu, share)| *share >= MIN_STOLEN_PERCENT && cpu.stolen_s >= MIN_STOLEN_S)
         .collect();
     cpus.sort_by(|a, b| b.1.total_cmp(&a.1));
     let worst = cpus.first()?.1;
@@ -134,9 +136,13 @@ fn find_heavy_interrupt(
             advise_other_cpus(cause, topology),
         )
         .with_weight(7),
-        false => {
-            Finding::new("softirqs", Severity::Note, sentence, softirq_advice(cause)).with_weight(4)
-        }
+        false => Finding::new(
+            "softirqs",
+            Severity::Note,
+            sentence,
+            advise_on_softirq(cause),
+        )
+        .with_weight(4),
     };
     let finding = finding
         .with_evidence("percent", worst)
@@ -147,7 +153,7 @@ fn find_heavy_interrupt(
     })
 }
 
-/// Whose threads ran there.
+/// The name of the traced program, for a sentence.
 fn subject_name(source: &TraceSource) -> String {
     match source {
         TraceSource::Command { command, .. } => {
@@ -174,7 +180,7 @@ fn advise_other_cpus(cause: &InterruptCauseRecord, topology: &Topology) -> Strin
     }
 }
 
-fn softirq_advice(cause: &InterruptCauseRecord) -> &'static str {
+fn advise_on_softirq(cause: &InterruptCauseRecord) -> &'static str {
     match cause.name.as_str() {
         "NET_RX" => {
             "Packets are handled by the CPU that took the card's interrupt, loopback packets by the sender's; moving the interrupts moves the card's packets (pinwise compare --irq)."

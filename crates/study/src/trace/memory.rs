@@ -1,4 +1,4 @@
-//! On which nodes pages were, compared with where threads ran.
+//! Compares the nodes on which the program's pages were with those on which its threads ran.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,36 @@ use pinwise_record::{
 use pinwise_topology::{NumaNode, Topology};
 
 /// A node with a smaller share of the CPU time counts as unused, per cent.
-const NOBODYS_PERCENT: f64 = 5.0;
-/// Less far memory is not worth mentioning: share in per cent, and bytes.
-const WORTH_PERCENT: f64 = 10.0;
-const WORTH_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
+const MIN_USED_PERCENT: f64 = 5.0;
+/// A smaller share of far memory is no finding, per cent.
+const MIN_FAR_PERCENT: f64 = 10.0;
+/// Less far memory is no finding.
+const MIN_FAR_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// All samples combined; `None` without any.
-pub(super) fn memory(
-    seen: &[PagesSeen],
+/// Averages all polls of pages; `None` if there were none.
+pub(super) fn summarize(
+    polls: &[PagesSeen],
     from_ns: u64,
     cpus: &[CpuTimeRecord],
     topology: &Topology,
     is_balanced: Option<bool>,
 ) -> Option<MemoryRecord> {
-    let last = seen.last()?;
+    let last = polls.last()?;
     let by_node = cpu_shares(cpus, topology);
     let mut sums: BTreeMap<usize, f64> =
         topology.numa_nodes.iter().map(|n| (n.node, 0.0)).collect();
     let (mut time, mut huge, mut local) = (0.0, 0.0, 0.0);
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut before = from_ns;
-    for look in seen {
-        let all: u64 = look.nodes.values().sum();
+    for poll in polls {
+        let all: u64 = poll.nodes.values().sum();
         // A poll represents the time since the one before.
-        let weight = look.time_ns.saturating_sub(before).max(1) as f64;
-        before = look.time_ns;
+        let weight = poll.time_ns.saturating_sub(before).max(1) as f64;
+        before = poll.time_ns;
         time += weight;
-        huge += weight * look.huge as f64 / all.max(1) as f64;
+        huge += weight * poll.huge as f64 / all.max(1) as f64;
         let mut near = 0.0;
-        for (node, &pages) in &look.nodes {
+        for (node, &pages) in &poll.nodes {
             *sums.entry(*node).or_default() += weight * pages as f64;
             let share = by_node.get(node).copied().unwrap_or(0.0);
             near += share * pages as f64 / all.max(1) as f64;
@@ -60,10 +61,10 @@ pub(super) fn memory(
     let all: f64 = nodes.iter().map(|node| node.bytes).sum();
     let far = nodes
         .iter()
-        .filter(|node| node.cpu_percent < NOBODYS_PERCENT);
+        .filter(|node| node.cpu_percent < MIN_USED_PERCENT);
     let far = far.fold(0.0, |sum, node| sum + node.bytes);
     Some(MemoryRecord {
-        looks: seen.len(),
+        looks: polls.len(),
         huge_percent: 100.0 * huge / time,
         local: has_many.then(|| LocalShare {
             percent: 100.0 * local / time,
@@ -87,17 +88,17 @@ fn cpu_shares(cpus: &[CpuTimeRecord], topology: &Topology) -> BTreeMap<usize, f6
     topology.numa_nodes.iter().map(share).collect()
 }
 
-/// Memory far from all threads that use it.
+/// A finding about memory on nodes where hardly any thread ran.
 pub(super) fn find_far_memory(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding> {
     let percent_far = memory.far_percent?;
-    let is_far = |node: &&NodePagesRecord| node.cpu_percent < NOBODYS_PERCENT && node.bytes > 0.0;
+    let is_far = |node: &&NodePagesRecord| node.cpu_percent < MIN_USED_PERCENT && node.bytes > 0.0;
     let nodes: Vec<&NodePagesRecord> = memory.nodes.iter().filter(is_far).collect();
     let far_bytes: f64 = nodes.iter().map(|node| node.bytes).sum();
-    if percent_far < WORTH_PERCENT || far_bytes < WORTH_BYTES {
+    if percent_far < MIN_FAR_PERCENT || far_bytes < MIN_FAR_BYTES {
         return None;
     }
     let words: Vec<String> = nodes.iter().map(|node| node.node.to_string()).collect();
-    let here = memory
+    let most_used = memory
         .nodes
         .iter()
         .max_by(|a, b| a.cpu_percent.total_cmp(&b.cpu_percent))?;
@@ -110,11 +111,11 @@ pub(super) fn find_far_memory(memory: &MemoryRecord, source: &TraceSource) -> Op
     let advice = match source {
         TraceSource::Process { pid, .. } => format!(
             "Move it with pinwise apply --pid {pid} --place one-numa:{} --memory, or run the threads where the memory is.",
-            here.node
+            most_used.node
         ),
         _ => format!(
             "Start it with --place one-numa:{}/mem=bind, or run the threads where the memory is.",
-            here.node
+            most_used.node
         ),
     };
     let finding = Finding::new("far-memory", Severity::Warning, sentence, advice);
@@ -146,7 +147,8 @@ mod tests {
         (0..).zip(own_s).map(cpu).collect()
     }
 
-    fn look(time_ns: u64, nodes: [u64; 2], huge: u64) -> PagesSeen {
+    /// A poll of pages; sizes in MiB.
+    fn poll(time_ns: u64, nodes: [u64; 2], huge: u64) -> PagesSeen {
         PagesSeen {
             time_ns,
             nodes: [(0, nodes[0] << 20), (1, nodes[1] << 20)].into(),
@@ -157,8 +159,8 @@ mod tests {
     #[test]
     fn polls_count_by_the_time_they_represent() {
         // A tenth of the time all was on node 0, then half of it moved.
-        let seen = [look(110, [400, 0], 0), look(1010, [200, 200], 200)];
-        let found = memory(
+        let seen = [poll(110, [400, 0], 0), poll(1010, [200, 200], 200)];
+        let found = summarize(
             &seen,
             10,
             &cpus([3.0, 0.0, 1.0, 0.0]),
@@ -194,8 +196,8 @@ mod tests {
             name: "prog".to_owned(),
         };
         let found = |pages, own_s| {
-            let seen = [look(1000, pages, 0)];
-            memory(&seen, 0, &cpus(own_s), &machine(), None).unwrap()
+            let seen = [poll(1000, pages, 0)];
+            summarize(&seen, 0, &cpus(own_s), &machine(), None).unwrap()
         };
         let seen = found([100, 300], [5.0, 5.0, 0.05, 0.0]);
         assert_eq!(seen.far_percent, Some(75.0));
@@ -223,15 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn one_node_has_nothing_far() {
+    fn on_one_node_no_memory_is_far() {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         let seen = [PagesSeen {
             time_ns: 5,
             nodes: [(0, 4096)].into(),
             huge: 0,
         }];
-        let found = memory(&seen, 0, &cpus([1.0; 4]), &topology, None).unwrap();
+        let found = summarize(&seen, 0, &cpus([1.0; 4]), &topology, None).unwrap();
         assert_eq!((found.local, found.far_percent), (None, None));
-        assert!(memory(&[], 0, &[], &topology, None).is_none());
+        assert!(summarize(&[], 0, &[], &topology, None).is_none());
     }
 }

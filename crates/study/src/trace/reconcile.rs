@@ -1,23 +1,24 @@
-//! Compares a trace of a command with what the kernel counted for it (`wait4`): a figure that is
-//! too small is marked as a lower bound, CPU time that is too large as an upper one. It repairs
-//! none.
+//! Compares a trace of a command with the kernel's own totals for it (`wait4`). Figures that are too
+//! small are marked as lower bounds, CPU time that is too large as an upper bound; none is changed.
 
 use pinwise_format::{percent, seconds};
 use pinwise_machine::Run;
 use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, WaitBasis};
 use pinwise_sched::Scope;
 
-/// Figures may be too small by this share, and by this much.
-const SHORT: f64 = 0.03;
-const SHORT_CPU_S: f64 = 0.001;
-const SHORT_SWITCHES: f64 = 3.0;
+/// Figures may differ from the kernel's by this share, …
+const TOLERANCE: f64 = 0.03;
+/// … or, if that is more, by this much CPU time …
+const CPU_TOLERANCE_S: f64 = 0.001;
+/// … and this many switches.
+const SWITCH_TOLERANCE: f64 = 3.0;
 
-/// Marks what the trace saw only in part, with a note.
+/// Marks figures that the trace saw only in part. Returns a finding if CPU time is missing or in
+/// excess.
 pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> Option<Finding> {
-    let looks_only = !scope.has_switches;
     let totals = &figures.totals;
-    let is_short = |seen: f64, true_figure: f64, least: f64| {
-        true_figure - seen > least.max(SHORT * true_figure)
+    let is_short = |seen: f64, true_figure: f64, tolerance: f64| {
+        true_figure - seen > tolerance.max(TOLERANCE * true_figure)
     };
     let counted_s = run.user.zip(run.system).map(|(user, system)| user + system);
     let counted_s = counted_s.map(|time| time.as_secs_f64());
@@ -32,8 +33,8 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     // The kernel's own total of the time queued lacks a thread's last moments, which only records
     // of whole CPUs contain.
     let by_events = figures.waits.basis == Some(WaitBasis::Events);
-    let is_whole = scope.has_all_cpus && !by_events;
-    let sees_waits_in_part = missing_cpu.is_some() && !is_whole;
+    let has_whole_waits = scope.has_all_cpus && !by_events;
+    let sees_waits_in_part = missing_cpu.is_some() && !has_whole_waits;
     // The kernel reports a thread before its last switches, and so before its last waits.
     let misses_ends = missing_switches && !by_events;
     // A thread whose switches are missing may have run while it seemed queued.
@@ -50,12 +51,12 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
             bounds.push(bound);
         }
     }
-    let unseen = missing_cpu.map(|counted_s| describe_unseen(seen_s, counted_s, looks_only));
-    unseen.or_else(|| excess_cpu.map(|counted_s| excess_finding(seen_s, counted_s)))
+    let unseen = missing_cpu.map(|counted_s| report_unseen(seen_s, counted_s, scope));
+    unseen.or_else(|| excess_cpu.map(|counted_s| report_excess(seen_s, counted_s)))
 }
 
 /// On virtual machines with neighbours the usual cause is the hypervisor.
-fn excess_finding(seen_s: f64, counted_s: f64) -> Finding {
+fn report_excess(seen_s: f64, counted_s: f64) -> Finding {
     let sentence = format!(
         "Threads were on CPUs for {} while the kernel counted {} of CPU time for the command: the rest is steal time of a hypervisor, or belongs to processes that nobody waited for.",
         seconds(seen_s),
@@ -67,18 +68,18 @@ fn excess_finding(seen_s: f64, counted_s: f64) -> Finding {
         .with_evidence("counted_s", counted_s)
 }
 
-fn describe_unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
-    let (why, advice, severity) = if looks_only {
-        (
-            "short-lived threads end between two polls",
-            "Use a tier that sees every switch: --tier switch.",
-            Severity::Warning,
-        )
-    } else {
+fn report_unseen(seen_s: f64, counted_s: f64, scope: Scope) -> Finding {
+    let (why, advice, severity) = if scope.has_switches {
         (
             "what threads do before their program starts and while they end is not recorded",
             "",
             Severity::Note,
+        )
+    } else {
+        (
+            "short-lived threads end between two polls",
+            "Use a tier that sees every switch: --tier switch.",
+            Severity::Warning,
         )
     };
     let sentence = format!(
@@ -103,8 +104,8 @@ mod tests {
     use pinwise_record::examples::any_figures;
     use pinwise_sched::Tier;
 
-    /// A trace that saw this much CPU time and this many switches of a command for
-    /// which the kernel counted one second and 100 switches.
+    /// Checks a trace that saw this much CPU time and this many switches of a command for which the
+    /// kernel counted one second and 100 switches.
     #[track_caller]
     fn check(tier: Tier, cpu_s: f64, switches: u64, bounds: &[LowerBound], finding: Option<&str>) {
         let mut figures = any_figures(cpu_s);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_of_the_kernels_count_is_a_lower_bound() {
+    fn figures_below_the_kernels_are_lower_bounds() {
         use LowerBound::{CpuTime, Migrations, Queued, Switches};
         check(Tier::Switch, 0.99, 99, &[], None);
         check(

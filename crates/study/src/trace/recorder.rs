@@ -1,4 +1,5 @@
-//! Events to a record: the analysis's nanoseconds become the record's seconds.
+//! Makes a record from events: passes them to the analysis, and writes its sums, in nanoseconds,
+//! into the record, in seconds.
 
 use super::{seconds, timeline, waiters};
 use pinwise_machine::Throttling;
@@ -11,7 +12,7 @@ use pinwise_record::{
 use pinwise_sched::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
 use pinwise_topology::Topology;
 
-/// Events on their way to a record. The memory for them is bounded.
+/// Takes events, in bounded memory, and makes a record of them.
 #[derive(Debug)]
 pub struct TraceRecorder {
     analysis: Analysis,
@@ -21,30 +22,31 @@ pub struct TraceRecorder {
     has_smt: bool,
 }
 
-/// CPU time that exceeds the kernel's figure by more than this time and one part in this many of it
-/// (3 %) is flagged: polls and events do not fall on the same moments.
+/// CPU time in excess of the kernel's figure is marked if it is more than this …
 const DOUBTFUL_NS: u64 = 2_000_000;
+/// … and more than one part in this many of the CPU time (3 %). Less is normal, as the kernel is not
+/// polled at the very moments of events.
 const DOUBTFUL_DIVISOR: u64 = 33;
-/// Time in which the activity of a CPU is unknown is noted from one part in this many of the whole on
-/// (0.5 %).
+/// Time in which a CPU's state is unknown counts as 0 if it is less than one part in this many of
+/// the whole (0.5 %).
 const UNKNOWN_DIVISOR: u64 = 200;
 
-/// What a record says beside its figures.
+/// The contents of a record that do not follow from events.
 #[derive(Debug, Clone)]
-pub struct About {
-    /// What the trace is about.
+pub struct TraceDetails {
+    /// The traced command, process or machine.
     pub source: TraceSource,
-    /// How it was made.
+    /// How the events were obtained.
     pub tier: TraceTier,
     /// The machine.
     pub host: HostRecord,
-    /// First and last moment, if they are not those of the events.
+    /// Start and end of the trace, ns; `None`: those of the events.
     pub span_ns: Option<(u64, u64)>,
     /// Time that quotas on CPU time took; `None` if unknown.
     pub throttled: Option<Throttling>,
-    /// What else should be known.
+    /// Notes of the record.
     pub notes: Vec<String>,
-    /// Labels.
+    /// Tags of the record.
     pub tags: Vec<String>,
 }
 
@@ -60,34 +62,33 @@ impl TraceRecorder {
         }
     }
 
-    /// Takes events, in the order of time.
-    pub fn take(&mut self, events: &[Event]) {
+    /// Adds events, in the order of time.
+    pub fn add(&mut self, events: &[Event]) {
         for event in events {
             self.analysis.add_event(event);
         }
     }
 
-    /// Writes the record. Its name and date, and what tracing cost, are left
-    /// to the caller.
+    /// Makes the record and judges it. The caller adds its name, its date and the cost of tracing.
     #[must_use]
-    pub fn close(self, about: About) -> TraceRecord {
-        let summary = self.analysis.finish(about.span_ns);
-        let is_simulated = about.tier == TraceTier::Simulated;
-        let lower_bounds = lower_bounds(&summary, self.scope, is_simulated);
-        let mut notes = about.notes;
-        // In records of a program's own threads this is how those begin and end.
+    pub fn finish(self, details: TraceDetails) -> TraceRecord {
+        let summary = self.analysis.finish(details.span_ns);
+        let is_simulated = details.tier == TraceTier::Simulated;
+        let lower_bounds = find_lower_bounds(&summary, self.scope, is_simulated);
+        let mut notes = details.notes;
+        // Tiers without wake-ups never see the start and end of a thread, so it means nothing there.
         if self.scope.has_wakeups && summary.unknown.hidden_threads > 0 {
             notes.push(describe_hidden_threads(&summary));
         }
-        let knows_quotas = about.throttled.is_some();
-        let throttled = about.throttled.filter(|quota| quota.periods > 0);
-        let held_back = throttled.map_or(0.0, |quota| share_held_by_quota(&summary.waits, quota));
+        let knows_quotas = details.throttled.is_some();
+        let throttled = details.throttled.filter(|quota| quota.periods > 0);
+        let quota_share = throttled.map_or(0.0, |quota| share_held_by_quota(&summary.waits, quota));
         let figures = TraceFigures {
-            totals: totals(&summary),
-            waits: waits(&summary, held_back),
-            avoidable_smt_sharing: sharing(&summary, self.has_smt, self.scope),
-            idle_while_waiting: idle_waiting(&summary, self.scope, held_back),
-            lost: count_lost(&summary),
+            totals: record_totals(&summary),
+            waits: record_waits(&summary, quota_share),
+            avoidable_smt_sharing: record_sharing(&summary, self.has_smt, self.scope),
+            idle_while_waiting: record_idle_waiting(&summary, self.scope, quota_share),
+            lost: record_lost(&summary),
             lower_bounds,
             throttled: throttled.map(|quota| ThrottledRecord {
                 periods: quota.periods,
@@ -99,24 +100,24 @@ impl TraceRecorder {
         let mut record = TraceRecord {
             header: Header {
                 notes,
-                tags: about.tags,
+                tags: details.tags,
                 ..Header::default()
             },
-            host: about.host,
-            source: about.source,
-            tier: about.tier,
+            host: details.host,
+            source: details.source,
+            tier: details.tier,
             tiers: Vec::new(),
             elapsed_s: seconds(summary.to_ns - summary.from_ns),
             cost: None,
             figures,
             answer: None,
-            blocked: waiters::record(&summary),
-            threads: summary.by_thread.iter().map(thread).collect(),
+            blocked: waiters::record_blocked(&summary),
+            threads: summary.by_thread.iter().map(record_thread).collect(),
             threads_left_out: summary.threads_left_out,
-            cpus: cpus(&summary),
-            cores: cores(&summary, &self.cores),
+            cpus: record_cpus(&summary),
+            cores: record_cores(&summary, &self.cores),
             interrupts: None,
-            timeline: timeline::record(&summary.timeline, summary.from_ns),
+            timeline: timeline::make_record(&summary.timeline, summary.from_ns),
             exit: None,
         };
         super::findings::judge(&mut record, knows_quotas);
@@ -124,8 +125,8 @@ impl TraceRecorder {
     }
 }
 
-/// What was seen in part only.
-fn lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec<LowerBound> {
+/// The figures that the trace saw only in part.
+fn find_lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec<LowerBound> {
     let unknown = &summary.unknown;
     let waits = &summary.waits;
     let is_partly_unseen = !unknown.idle_task_unseen.is_empty();
@@ -174,7 +175,7 @@ fn describe_hidden_threads(summary: &Summary) -> String {
     )
 }
 
-/// Per cent, at most 100; 0 of nothing.
+/// Per cent, at most 100; 0 if the whole is 0.
 fn percent_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         (100.0 * part / whole).min(100.0)
@@ -183,7 +184,7 @@ fn percent_of(part: f64, whole: f64) -> f64 {
     }
 }
 
-fn migrations(counted: &Migrations) -> MigrationCounts {
+fn record_migrations(counted: &Migrations) -> MigrationCounts {
     MigrationCounts {
         smt: counted.smt,
         core: counted.core,
@@ -194,7 +195,7 @@ fn migrations(counted: &Migrations) -> MigrationCounts {
     }
 }
 
-fn totals(summary: &Summary) -> TraceTotals {
+fn record_totals(summary: &Summary) -> TraceTotals {
     TraceTotals {
         threads: summary.threads,
         processes: summary.processes,
@@ -202,9 +203,9 @@ fn totals(summary: &Summary) -> TraceTotals {
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,
         life_s: Some(seconds(
-            summary.life_ns.saturating_sub(waiters::joined_ns(summary)),
+            summary.life_ns.saturating_sub(waiters::joining_ns(summary)),
         )),
-        migrations: migrations(&summary.migrations),
+        migrations: record_migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
         cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns
             > DOUBTFUL_NS.max(summary.cpu_ns / DOUBTFUL_DIVISOR),
@@ -215,7 +216,8 @@ fn totals(summary: &Summary) -> TraceTotals {
     }
 }
 
-fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
+/// `quota_share`: see [`share_held_by_quota`].
+fn record_waits(summary: &Summary, quota_share: f64) -> WaitRecord {
     let waits = &summary.waits;
     let basis = match waits.is_from_kernel {
         true => WaitBasis::Schedstat,
@@ -226,13 +228,13 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
         after_preemption_s: waits.after_preemption_ns.map(seconds),
         after_wakeup_s: waits.after_wakeup_ns.map(seconds),
         basis: waits.total_ns.map(|_| basis),
-        is_upper_bound: summary.unknown.idle_task_unseen.is_empty() && may_be_long(waits),
+        is_upper_bound: summary.unknown.idle_task_unseen.is_empty() && may_be_too_long(waits),
         count: waits.count,
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),
         longest_s: waits.longest_ns.map(seconds),
         because: waits.causes.map(|causes| {
-            let rest = |ns: u64| (1.0 - held_back) * seconds(ns);
+            let rest = |ns: u64| (1.0 - quota_share) * seconds(ns);
             let blamed = causes.scheduler + causes.mask + causes.others + causes.starting;
             WaitCauses {
                 scheduler_s: rest(causes.scheduler),
@@ -240,25 +242,26 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
                 other_processes_s: rest(causes.others),
                 own_threads_s: seconds(causes.own),
                 starting_s: rest(causes.starting),
-                throttled_s: held_back * seconds(blamed),
+                throttled_s: quota_share * seconds(blamed),
                 scheduling_class_s: seconds(causes.class),
             }
         }),
     }
 }
 
-/// Waits by events end and begin up to this long after the kernel's own count: 0.2 µs on average
-/// for threads that only switch, 1 µs if a wake-up preempts, measured on AMD Zen 5 beside
-/// `schedstat`; 2.5 µs for a shell that forks all the time, in a virtual machine on an Intel Xeon.
+/// A wait by events is longer than the kernel's own figure by up to this much. Compared with
+/// `schedstat` it was 0.2 µs on average for threads that only switch and 1 µs if a wake-up preempts
+/// (AMD Zen 5), and 2.5 µs for a shell that forks all the time (virtual machine on an Intel Xeon).
 const EVENT_DELAY_NS: u64 = 3_000;
-/// More than one part in this many of the queued time matters (3 %), and a shorter time never does.
-const NOTABLE_DIVISOR: u64 = 33;
-/// Threads that ended matter if there is more than one for this many switches.
+/// Such an error is marked if it is more than one part in this many of the time queued (3 %) …
+const ERROR_DIVISOR: u64 = 33;
+/// … and more than this.
+const MIN_ERROR_NS: u64 = 1_000_000;
+/// Switches missed at the ends of threads are marked if there are fewer switches per end than this.
 const SWITCHES_PER_END: u64 = 33;
-const MIN_NOTABLE_NS: u64 = 1_000_000;
 
-/// Could the delay of events be a notable part of the time queued?
-fn may_be_long(waits: &Waits) -> bool {
+/// May the time queued be clearly too long because of the delay of events?
+fn may_be_too_long(waits: &Waits) -> bool {
     if waits.is_from_kernel {
         return false;
     }
@@ -267,11 +270,11 @@ fn may_be_long(waits: &Waits) -> bool {
         return true;
     }
     let late_ns = waits.count.unwrap_or(0).saturating_mul(EVENT_DELAY_NS);
-    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE_DIVISOR).max(MIN_NOTABLE_NS)
+    late_ns > (waits.total_ns.unwrap_or(0) / ERROR_DIVISOR).max(MIN_ERROR_NS)
 }
 
-/// The share of waits behind none of the program's own threads that a quota caused: that of the
-/// CPUs' time during which such threads were held back.
+/// The share of the waits that a quota caused, of those that the program's own threads did not
+/// cause. It is estimated by the share of CPU time in which the quota held threads back.
 fn share_held_by_quota(waits: &Waits, quota: Throttling) -> f64 {
     if waits.occupied_cpu_ns == 0 {
         return 0.0;
@@ -279,7 +282,7 @@ fn share_held_by_quota(waits: &Waits, quota: Throttling) -> f64 {
     (quota.held.as_secs_f64() / seconds(waits.occupied_cpu_ns)).min(1.0)
 }
 
-fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
+fn record_sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     let silent = summary.unknown.silent_cpus;
     let note = if !has_smt {
         Some("the system reports one CPU per core".to_owned())
@@ -310,18 +313,18 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     }
 }
 
-/// What a quota caused is subtracted here as it is subtracted from the causes of waiting: these
-/// episodes are a part of them.
-fn idle_waiting(summary: &Summary, scope: Scope, held_back: f64) -> IdleWaitingRecord {
+/// The quota's share is subtracted as it is from the causes of waiting, since these times are part
+/// of them.
+fn record_idle_waiting(summary: &Summary, scope: Scope, quota_share: f64) -> IdleWaitingRecord {
     let Some(listed) = summary.idle_waiting else {
         return IdleWaitingRecord {
             note: Some("which CPUs idled is unknown".to_owned()),
             ..IdleWaitingRecord::default()
         };
     };
-    let rest = |ns: u64| (1.0 - held_back) * seconds(ns);
+    let rest = |ns: u64| (1.0 - quota_share) * seconds(ns);
     let total_s = rest(listed.scheduler + listed.mask);
-    let is_whole = held_back == 0.0;
+    let is_whole = quota_share == 0.0;
     let waits_s = summary.waits.total_ns.filter(|_| scope.has_wakeups);
     let note = "only waits after preemption are seen";
     IdleWaitingRecord {
@@ -335,7 +338,7 @@ fn idle_waiting(summary: &Summary, scope: Scope, held_back: f64) -> IdleWaitingR
     }
 }
 
-fn count_lost(summary: &Summary) -> LostRecord {
+fn record_lost(summary: &Summary) -> LostRecord {
     let unknown = &summary.unknown;
     LostRecord {
         records: unknown.records,
@@ -348,8 +351,8 @@ fn count_lost(summary: &Summary) -> LostRecord {
     }
 }
 
-fn thread(listed: &ThreadSummary) -> ThreadRecord {
-    let on = |&(cpu, ns): &(u32, u64)| ThreadCpu {
+fn record_thread(listed: &ThreadSummary) -> ThreadRecord {
+    let record_cpu = |&(cpu, ns): &(u32, u64)| ThreadCpu {
         cpu: cpu as usize,
         cpu_s: seconds(ns),
     };
@@ -362,14 +365,14 @@ fn thread(listed: &ThreadSummary) -> ThreadRecord {
         wait_is_lower_bound: listed.is_wait_lower_bound,
         switches: listed.switches,
         preemptions: listed.preemptions,
-        migrations: migrations(&listed.migrations),
+        migrations: record_migrations(&listed.migrations),
         shared_s: listed.shared_ns.map(seconds),
-        cpus: listed.cpus.iter().map(on).collect(),
+        cpus: listed.cpus.iter().map(record_cpu).collect(),
         allowed: listed.allowed.as_ref().map(ToString::to_string),
     }
 }
 
-fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
+fn record_cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
     let all_ns = summary.to_ns - summary.from_ns;
     let record = |cpu: &pinwise_sched::CpuSummary| CpuTimeRecord {
         cpu: cpu.cpu as usize,
@@ -382,7 +385,8 @@ fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
     summary.by_cpu.iter().map(record).collect()
 }
 
-/// Time in which a CPU's state is unknown, of `all_ns`; 0 if that is little.
+/// The part of `all_ns` in which a CPU's state is unknown; 0 if it is short. `None` if the tier does
+/// not see other programs or idle time.
 fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
     let known_ns = cpu.own_ns + cpu.foreign_ns? + cpu.idle_ns?;
     let unknown_ns = all_ns.saturating_sub(known_ns);
@@ -390,7 +394,7 @@ fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
     Some(if is_much { unknown_ns } else { 0 })
 }
 
-fn cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
+fn record_cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
     let record = |core: &pinwise_sched::CoreSummary| CoreTimeRecord {
         core: core.core,
         cpus: names.get(core.core).cloned().unwrap_or_default(),
@@ -407,7 +411,7 @@ mod tests {
     use pinwise_sched::{EventKind, LeaveReason, Tier};
     use proptest::prelude::*;
 
-    /// Threads 1 to 3 come and go on two CPUs, and those of other programs.
+    /// Traced threads 1 to 3, and threads of other programs, switch on two CPUs.
     fn any_events() -> impl Strategy<Value = Vec<Event>> {
         let left = prop_oneof![Just(LeaveReason::Blocked), Just(LeaveReason::Preempted)];
         let what = prop_oneof![
@@ -438,18 +442,18 @@ mod tests {
     }
 
     proptest! {
-        /// Time queued beside idle CPUs is part of what is blamed on scheduler and mask, whatever a
-        /// quota took.
+        /// Time queued beside idle CPUs is part of the time blamed on the scheduler and the mask,
+        /// whatever a quota took.
         #[test]
-        fn idle_beside_queued_and_causes_agree(
+        fn causes_include_waits_beside_idle_cpus_and_add_up_to_all_waits(
             events in any_events(),
             periods in 0u64..3,
             held_ms in 0u64..2_000,
         ) {
             let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
             let mut recorder = TraceRecorder::new(&topology, Tier::Bpf.scope());
-            recorder.take(&events);
-            let record = recorder.close(About {
+            recorder.add(&events);
+            let record = recorder.finish(TraceDetails {
                 source: TraceSource::Machine,
                 tier: TraceTier::Bpf,
                 host: HostRecord::new("local".to_owned(), false, &topology),
@@ -479,7 +483,7 @@ mod tests {
         }
     }
 
-    /// A thread that ended after this many switches, as perf or BPF reports it.
+    /// Checks the lower bounds of a thread that ended after this many switches.
     #[track_caller]
     fn check_bounds(tier: Tier, switches: u64, expected: &[LowerBound]) {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
@@ -499,13 +503,13 @@ mod tests {
         }
         events.push(EventKind::Exit { thread: 2 });
         for (time_ns, what) in (0..).zip(events) {
-            recorder.take(&[Event {
+            recorder.add(&[Event {
                 time_ns,
                 cpu: 0,
                 what,
             }]);
         }
-        let record = recorder.close(About {
+        let record = recorder.finish(TraceDetails {
             source: TraceSource::Machine,
             tier: tier.into(),
             host: HostRecord::new("local".to_owned(), false, &topology),
@@ -518,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tier_does_not_see_is_a_lower_bound() {
+    fn figures_that_a_tier_sees_in_part_are_lower_bounds() {
         check_bounds(Tier::Switch, 3, &[LowerBound::Switches]);
         check_bounds(Tier::Switch, 100, &[]);
         check_bounds(Tier::Bpf, 3, &[]);
@@ -539,7 +543,7 @@ mod tests {
                 is_from_kernel,
                 ..Waits::default()
             };
-            assert_eq!(may_be_long(&summary), expected, "{count} {total_ns}");
+            assert_eq!(may_be_too_long(&summary), expected, "{count} {total_ns}");
         };
         check(2000, 190_000_000, false, true);
         check(2000, 200_000_000, false, false);
@@ -548,8 +552,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cpu_did_is_unknown_from_half_a_percent_on() {
-        let of = |own_ns, foreign_ns, idle_ns| {
+    fn unknown_time_of_a_cpu_counts_from_half_a_percent_on() {
+        let unknown = |own_ns, foreign_ns, idle_ns| {
             let cpu = pinwise_sched::CpuSummary {
                 cpu: 0,
                 own_ns,
@@ -559,10 +563,10 @@ mod tests {
             };
             unknown_ns(&cpu, 1_000)
         };
-        assert_eq!(of(500, Some(200), Some(200)), Some(100));
-        assert_eq!(of(500, Some(300), Some(196)), Some(0));
-        assert_eq!(of(500, Some(300), Some(201)), Some(0));
-        assert_eq!(of(500, None, Some(200)), None);
-        assert_eq!(of(500, Some(200), None), None);
+        assert_eq!(unknown(500, Some(200), Some(200)), Some(100));
+        assert_eq!(unknown(500, Some(300), Some(196)), Some(0));
+        assert_eq!(unknown(500, Some(300), Some(201)), Some(0));
+        assert_eq!(unknown(500, None, Some(200)), None);
+        assert_eq!(unknown(500, Some(200), None), None);
     }
 }

@@ -1,25 +1,24 @@
-//! Time as a share of what the threads had, and how much that matters.
+//! Describes a time as a share of the threads' time, and says how much it matters.
 
 use pinwise_format::{percent, seconds};
 use pinwise_record::{Severity, TraceFigures};
 
-/// A smaller share of the threads' time is not worth mentioning.
-const WORTH: f64 = 0.01;
-/// From this share of the threads' time on, it is what to look at first. Less cannot be why a
-/// program is slow.
-const MUCH: f64 = 0.1;
+/// A smaller share of the threads' time is no finding.
+const MIN_NOTE_SHARE: f64 = 0.01;
+/// A smaller share of the threads' time is no warning: it cannot be why a program is slow.
+const MIN_WARNING_SHARE: f64 = 0.1;
 
-/// A time as people judge it: `150 ms (15.0 % of their time)`.
+/// A time and its share: `150 ms (15.0 % of their time)`.
 pub(super) fn describe_time(figures: &TraceFigures, time_s: f64) -> String {
     let share = figures.share_of_threads(time_s);
     format!("{} ({} of their time)", seconds(time_s), percent(share))
 }
 
-/// How much a time matters; `None` if that is hardly worth a word.
+/// How much a time matters; `None` if it is too short for a finding.
 pub(super) fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severity> {
     match figures.share_of_threads(time_s) {
-        share if share >= MUCH => Some(Severity::Warning),
-        share if share >= WORTH => Some(Severity::Note),
+        share if share >= MIN_WARNING_SHARE => Some(Severity::Warning),
+        share if share >= MIN_NOTE_SHARE => Some(Severity::Note),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The analysis's timeline in the record's form: slices, waits and sharing as packed numbers.
+//! Writes the analysis's timeline into the record: slices, waits and sharing, as packed numbers.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,22 @@ use pinwise_sched::{
     WaitCause, WaitSpans,
 };
 
-pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
+pub(super) fn make_record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     let shares = |spans: &[u64]| -> Vec<f64> {
         let share = |&ns: &u64| (ns as f64 / listed.bucket_ns as f64 * 1e4).round() / 1e4;
         spans.iter().map(share).collect()
     };
     TimelineRecord {
-        packed: listed.packed.as_ref().map(pack),
+        packed: listed.packed.as_ref().map(pack_slices),
         most_packed: MAX_PACKED,
-        waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
+        waits: listed
+            .waits
+            .as_ref()
+            .map(|waits| pack_waits(waits, from_ns)),
         sharing: listed
             .sharing
             .as_ref()
-            .map(|listed| sharing(listed, from_ns)),
+            .map(|sharing| pack_sharing(sharing, from_ns)),
         span_s: seconds(listed.bucket_ns),
         spans: listed
             .buckets
@@ -38,7 +41,7 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     }
 }
 
-fn pack(listed: &PackedSlices) -> PackedSlicesRecord {
+fn pack_slices(listed: &PackedSlices) -> PackedSlicesRecord {
     let cpu = |cpu: &pinwise_sched::CpuSlices| {
         PackedCpuRecord::new(cpu.cpu as usize, cpu.count, &cpu.bytes)
     };
@@ -48,18 +51,19 @@ fn pack(listed: &PackedSlices) -> PackedSlicesRecord {
     )
 }
 
-const fn left_out(listed: LeftOut) -> LeftOutSpans {
+const fn record_left_out(listed: LeftOut) -> LeftOutSpans {
     LeftOutSpans {
         count: listed.count,
         ns: listed.ns,
     }
 }
 
-fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
+/// A wait's code: the index of its thread, then 3 bits for its cause.
+fn pack_waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
     let mut threads = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut indexes = BTreeMap::new();
     let mut span = |wait: &pinwise_sched::Wait| {
-        let place = *places.entry(wait.thread).or_insert_with(|| {
+        let index = *indexes.entry(wait.thread).or_insert_with(|| {
             threads.push(wait.thread);
             threads.len() as u64 - 1
         });
@@ -76,14 +80,16 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             start_ns: wait.start_ns.saturating_sub(from_ns),
             length_ns: wait.end_ns.saturating_sub(wait.start_ns),
             place: u64::from(wait.cpu),
-            code: place << 3 | why,
+            code: index << 3 | why,
         }
     };
     let spans: Vec<PackedSpan> = listed.waits.iter().map(&mut span).collect();
-    PackedWaitsRecord::new(SHORTEST_WAIT_NS, left_out(listed.left_out), threads, &spans)
+    let left_out = record_left_out(listed.left_out);
+    PackedWaitsRecord::new(SHORTEST_WAIT_NS, left_out, threads, &spans)
 }
 
-fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
+/// A sharing's code: the number of its threads, then 2 bits for its cause.
+fn pack_sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
     let span = |span: &pinwise_sched::SharingSpan| {
         let blame = match span.blame {
             SharingCause::Scheduler => 0,
@@ -98,12 +104,12 @@ fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
         }
     };
     let spans: Vec<PackedSpan> = listed.spans.iter().map(span).collect();
-    PackedSharingRecord::new(left_out(listed.left_out), &spans)
+    PackedSharingRecord::new(record_left_out(listed.left_out), &spans)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{About, TraceRecorder};
+    use super::super::{TraceDetails, TraceRecorder};
     use crate::host::host_record;
     use pinwise_record::{HostRecord, SliceEnd, TraceRecord, TraceSource, TraceTier};
     use pinwise_sched::{Event, EventKind, IDLE, LeaveReason, Tier};
@@ -120,20 +126,20 @@ mod tests {
         )
     }
 
-    /// Thread, CPU, beginning and length in ns.
+    /// Thread, CPU, start and length in ns, and how the slice ended.
     type Seen = (i32, usize, u64, u64, SliceEnd);
 
-    /// Two threads take turns on CPU 0 and 1, this many slices each of this many
-    /// ns, with gaps between: the record, and the slices.
-    fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> (TraceRecord, Vec<Seen>) {
+    /// Records two threads that take turns on CPUs 0 and 1, with these lengths and gaps in ns.
+    /// Returns the record, and the slices that it must have.
+    fn record_turns(slices: usize, lengths: &[u64], gaps: &[u64]) -> (TraceRecord, Vec<Seen>) {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
         let mut recorder = TraceRecorder::new(&topology, Tier::Bpf.scope());
         let mut time_ns = 50;
         let mut seen = Vec::new();
-        let mut take = |time_ns, cpu, what| recorder.take(&[Event { time_ns, cpu, what }]);
+        let mut add = |time_ns, cpu, what| recorder.add(&[Event { time_ns, cpu, what }]);
         for cpu in 0..4 {
             let (prev, left, next) = (IDLE, LeaveReason::Blocked, IDLE);
-            take(time_ns, cpu, EventKind::Switch { prev, left, next });
+            add(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
         for at in 0..slices {
             let cpu = u32::from(at % 2 == 1);
@@ -145,14 +151,14 @@ mod tests {
                 LeaveReason::Blocked
             };
             let (prev, next) = (IDLE, thread);
-            take(time_ns, cpu, EventKind::Switch { prev, left, next });
+            add(time_ns, cpu, EventKind::Switch { prev, left, next });
             let length_ns = lengths[at % lengths.len()];
             seen.push((thread, cpu as usize, time_ns - 50, length_ns, left.into()));
             time_ns += length_ns;
             let (prev, next) = (thread, IDLE);
-            take(time_ns, cpu, EventKind::Switch { prev, left, next });
+            add(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
-        let record = recorder.close(About {
+        let record = recorder.finish(TraceDetails {
             source: TraceSource::Machine,
             tier: TraceTier::Simulated,
             host: host(),
@@ -167,11 +173,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn packed_slices_are_the_same_slices(
+        fn packed_slices_unpack_to_the_same_slices(
             lengths in prop::collection::vec(1u64..1 << 36, 1..7),
             gaps in prop::collection::vec(0u64..1 << 36, 1..7),
         ) {
-            let (record, seen) = record(20_000, &lengths, &gaps);
+            let (record, seen) = record_turns(20_000, &lengths, &gaps);
             let packed = record.timeline.packed.as_ref().unwrap();
             prop_assert_eq!(packed.count, 20_000);
             let mut listed = packed.unpack_slices().unwrap();

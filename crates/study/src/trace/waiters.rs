@@ -1,7 +1,8 @@
-//! Which threads wait, for what, and who wakes them, by looks at blocked threads and by wake-ups.
+//! Says which threads wait for what, from polls of blocked threads, and which threads wake them,
+//! from wake-up events.
 //!
-//! A lock and an idle pool look alike in the scheduler's events: only what a thread is blocked in
-//! tells one from the other, where the kernel shows it.
+//! A contended lock and an idle thread pool look alike in the scheduler's events. The kernel
+//! function that a thread is blocked in tells them apart, if the kernel shows it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,23 +13,23 @@ use pinwise_record::{
 };
 use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 
-/// Processes that are kept.
+/// The record keeps this many processes.
 const MAX_PROCESSES: usize = 50;
-/// Wakers of a thread that are kept.
+/// The record keeps this many wakers of a thread.
 const MAX_WAKERS: usize = 3;
-/// Places of a thread that are kept.
+/// The record keeps this many places of a thread.
 const MAX_PLACES: usize = 3;
-/// A smaller share of the polls is not named in a sentence.
-const NOTABLE: f64 = 0.1;
-/// Names of threads in a sentence.
-const NAMED: usize = 3;
-/// Fewer wake-ups say too little about who wakes whom.
+/// A reason with a smaller share of the polls is not named in a sentence.
+const MIN_NAMED_SHARE: f64 = 0.1;
+/// Most names of threads in a sentence.
+const MAX_NAMES: usize = 3;
+/// With fewer wake-ups, a sentence does not say who wakes whom.
 const MIN_WAKES: u64 = 20;
-/// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
-const MOSTLY: f64 = 0.8;
+/// A sentence names a main place, or a main waker, from this share on.
+const MIN_MAIN_SHARE: f64 = 0.8;
 
-/// What threads of each process were blocked in.
-pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
+/// Records what threads of each process were blocked in.
+pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
     let known: BTreeMap<Tid, &ThreadSummary> = summary
         .by_thread
         .iter()
@@ -49,9 +50,9 @@ pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
     all.map(record).collect()
 }
 
-/// Time in which threads awaited the end of others, which has no part in what happened: of those
-/// whose life counts.
-pub(super) fn joined_ns(summary: &Summary) -> u64 {
+/// Time that threads were blocked in which mostly waited for the end of others, ns. It does not
+/// count as part of the threads' time, as they had nothing else to do.
+pub(super) fn joining_ns(summary: &Summary) -> u64 {
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
     let joining = seen.filter(|(_, seen)| {
         let most = seen.looks.iter().max_by_key(|(_, looks)| **looks);
@@ -120,13 +121,13 @@ pub(super) fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<Blocked
     parts
 }
 
-/// What most polls of blocked threads found, and of which threads.
+/// The reasons that most polls of blocked threads found, and the names of those threads.
 pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
     for part in blocked.iter().flat_map(|seen| &seen.parts) {
         *sums.entry(&part.what).or_default() += part.looks;
     }
-    // Who awaits the end of others has nothing to do meanwhile.
+    // Threads that wait for the end of others have nothing else to do.
     let joins = sums.remove(&BlockedIn::Thread).unwrap_or(0);
     let all: u64 = sums.values().sum();
     if all == 0 && joins > 0 {
@@ -138,7 +139,7 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     }
     let parts = rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)));
     let share = |part: &BlockedPart| part.looks as f64 / all as f64;
-    let notable = parts.iter().filter(|part| share(part) >= NOTABLE);
+    let notable = parts.iter().filter(|part| share(part) >= MIN_NAMED_SHARE);
     let parts: Vec<String> = notable
         .enumerate()
         .map(|(at, part)| {
@@ -161,7 +162,7 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     format!("not for want of a CPU: {} of {looks}", parts.join(", "))
 }
 
-/// Where in the program threads mostly waited for this: ` at add()`; empty if that is unknown.
+/// Where in the program threads waited for this: ` at add()`; empty if it is unknown.
 pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     let threads = blocked.iter().flat_map(|seen| &seen.threads);
@@ -174,20 +175,22 @@ pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String
     sums.sort_by_key(|(_, looks)| Reverse(*looks));
     match sums.as_slice() {
         [] => String::new(),
-        [(place, _)] => format!(" at {}", call(place)),
-        [(place, looks), ..] if *looks as f64 >= MOSTLY * all as f64 => {
-            format!(" mostly at {}", call(place))
+        [(place, _)] => format!(" at {}", format_place(place)),
+        [(place, looks), ..] if *looks as f64 >= MIN_MAIN_SHARE * all as f64 => {
+            format!(" mostly at {}", format_place(place))
         }
-        [(first, _), (second, _)] => format!(" at {} and {}", call(first), call(second)),
+        [(first, _), (second, _)] => {
+            format!(" at {} and {}", format_place(first), format_place(second))
+        }
         [(first, _), (second, _), rest @ ..] => {
-            let [first, second] = [first, second].map(|place| call(place));
+            let [first, second] = [first, second].map(|place| format_place(place));
             format!(" at {first}, {second} and {} more", rest.len())
         }
     }
 }
 
-/// A function's name as one: `add()`. Others have more than a name.
-fn call(place: &str) -> String {
+/// A place, with parentheses if it is the name of a function: `add()`.
+fn format_place(place: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     match place.chars().all(is_name) {
         true => format!("{place}()"),
@@ -205,8 +208,8 @@ pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> Strin
             None => named.push((&thread.name, thread.thread, 1)),
         }
     }
-    let rest = named.len().saturating_sub(NAMED);
-    let shown = named.iter().take(NAMED);
+    let rest = named.len().saturating_sub(MAX_NAMES);
+    let shown = named.iter().take(MAX_NAMES);
     let shown = shown.map(|(name, thread, many)| match many {
         1 => format!("{name} ({thread})"),
         many => format!("{name} ({})", count(*many, "thread")),
@@ -218,20 +221,20 @@ pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> Strin
     shown.join(", ")
 }
 
-/// Which threads of their process woke those that wait for other threads, as a sentence: whoever
-/// holds what they want, or hands it to them. `None` if that is not known.
+/// A sentence on which threads wake those that wait for other threads: the wakers hold the lock that
+/// they want, or hand work to them. `None` if there is no main waker.
 pub(super) fn describe_wakers(
     blocked: &[BlockedRecord],
     threads: &[ThreadRecord],
 ) -> Option<String> {
-    let of_threads = |what: &BlockedIn| {
+    let is_for_threads = |what: &BlockedIn| {
         matches!(
             what,
             BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
         )
     };
     let all = blocked.iter().flat_map(|seen| &seen.threads);
-    let waiting: Vec<&BlockedThread> = all.filter(|thread| of_threads(&thread.what)).collect();
+    let waiting: Vec<&BlockedThread> = all.filter(|thread| is_for_threads(&thread.what)).collect();
     let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
     let group = waiting.iter().filter(|thread| thread.what == *what);
     let members: BTreeSet<i32> = group.clone().map(|thread| thread.thread).collect();
@@ -240,7 +243,7 @@ pub(super) fn describe_wakers(
         *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
     }
     let known: u64 = by.values().sum();
-    let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MOSTLY * known as f64;
+    let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MIN_MAIN_SHARE * known as f64;
     let inside = by
         .iter()
         .filter(|((thread, _), _)| members.contains(thread));
@@ -269,7 +272,7 @@ pub(super) fn describe_wakers(
 mod tests {
     use super::*;
 
-    /// A thread that was found waiting for this ten times, woken as often as said, by whom.
+    /// A thread that ten polls found waiting; `by` are its wakers with their counts.
     fn thread(
         thread: i32,
         name: &str,

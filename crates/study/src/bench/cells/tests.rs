@@ -1,19 +1,19 @@
 //! Plans for machines that are not available here.
 
-use super::super::smt::smt;
+use super::super::smt::find_smt;
 use super::*;
 use pinwise_kernels::work::find;
 
 fn plan(machine: &str, wanted: &BenchRequest) -> Vec<Trial> {
     let topology = Topology::from_synthetic(machine).unwrap();
-    let smt = smt(&topology, None);
-    let caches = super::super::cache_fit::caches(&topology, None).sizes;
+    let smt = find_smt(&topology, None);
+    let caches = super::super::cache_fit::find_data_caches(&topology, None).sizes;
     let facts = MachineFacts {
         topology: &topology,
         smt: &smt,
         caches: &caches,
     };
-    trials(wanted, facts).unwrap().0
+    plan_trials(wanted, facts).unwrap().0
 }
 
 fn fibonacci() -> BenchRequest {
@@ -35,7 +35,7 @@ fn names(trial: &Trial) -> Vec<String> {
 }
 
 #[test]
-fn two_cpus_leave_one_question() {
+fn two_cores_without_smt_are_asked_about_scaling_only() {
     let trials = plan("core:2 pu:1", &fibonacci());
     assert_eq!(trials.len(), 1);
     assert_eq!(names(&trials[0]), ["1 @ os-default", "2 @ os-default"]);
@@ -43,7 +43,7 @@ fn two_cpus_leave_one_question() {
 }
 
 #[test]
-fn smt_is_asked_of_a_core_and_of_the_machine() {
+fn smt_is_tested_on_one_core_and_on_the_whole_machine() {
     let trials = plan("core:2 pu:2", &suite(Suite::Smt));
     assert_eq!(trials[0].question, Question::SmtCore);
     assert_eq!(names(&trials[0]), ["1 @ cpu:2", "2 @ cpu:2-3"]);
@@ -55,7 +55,7 @@ fn smt_is_asked_of_a_core_and_of_the_machine() {
 }
 
 #[test]
-fn placements_that_come_to_the_same_are_one_cell() {
+fn placements_of_the_same_cpus_are_one_cell() {
     let trials = plan("core:4 pu:2", &fibonacci());
     let scaling = &trials[0];
     assert_eq!(
@@ -81,7 +81,7 @@ fn placements_that_come_to_the_same_are_one_cell() {
 }
 
 #[test]
-fn what_is_asked_for_is_kept() {
+fn requested_placements_and_thread_counts_are_kept() {
     let wanted = BenchRequest {
         places: vec!["cpu:0".parse().unwrap(), "spread".parse().unwrap()],
         threads: vec![1, 3],
@@ -97,7 +97,7 @@ fn what_is_asked_for_is_kept() {
 }
 
 #[test]
-fn several_builds_need_versions() {
+fn kernels_without_versions_are_left_out_of_several_builds() {
     let wanted = BenchRequest {
         isas: vec![Isa::V1, Isa::Native],
         ..fibonacci()
@@ -119,27 +119,27 @@ fn several_builds_need_versions() {
 }
 
 #[test]
-fn work_is_shared_without_a_rest_and_within_reason() {
-    let of = |numbers: &[usize]| {
+fn work_divides_evenly_among_threads_unless_that_makes_it_large() {
+    let work_for = |numbers: &[usize]| {
         let topology = Topology::from_synthetic("core:256 pu:1").unwrap();
         let cells: Vec<Cell> = numbers
             .iter()
-            .map(|&threads| cell(threads, Wish::OsDefault, Isa::Native, &topology).unwrap())
+            .map(|&threads| new_cell(threads, Wish::OsDefault, Isa::Native, &topology).unwrap())
             .collect();
-        work(&cells)
+        units_of_work(&cells)
     };
-    assert_eq!(of(&[1]), 10);
-    assert_eq!(of(&[1, 2]), 20);
-    assert_eq!(of(&[1, 2, 4, 6]), 60);
-    assert_eq!(of(&[1, 2, 4, 8, 16]), 96);
-    assert_eq!(of(&[1, 3, 7]), 84);
-    assert_eq!(of(&[256, 128, 1]), 512);
-    // No common multiple within reason: some work is left over.
-    assert_eq!(of(&[7, 11, 13, 17]), 85);
+    assert_eq!(work_for(&[1]), 10);
+    assert_eq!(work_for(&[1, 2]), 20);
+    assert_eq!(work_for(&[1, 2, 4, 6]), 60);
+    assert_eq!(work_for(&[1, 2, 4, 8, 16]), 96);
+    assert_eq!(work_for(&[1, 3, 7]), 84);
+    assert_eq!(work_for(&[256, 128, 1]), 512);
+    // The common multiple is too large: threads get unequal shares.
+    assert_eq!(work_for(&[7, 11, 13, 17]), 85);
 }
 
 #[test]
-fn threads_that_share_come_in_pairs() {
+fn kernels_that_share_data_get_even_thread_counts() {
     for kernel in KERNELS.iter().filter(|k| k.group == Group::Sharing) {
         assert_eq!(numbers_of_threads(kernel, 7), [1, 2, 4]);
         assert_eq!(numbers_of_threads(kernel, 1), [1, 2]);

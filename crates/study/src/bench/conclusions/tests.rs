@@ -104,12 +104,12 @@ fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
 #[track_caller]
 fn check(kernels: Vec<BenchKernel>, expected: &[&str]) {
     let mut record = bench(kernels, SmtState::Reported);
-    draw(&mut record);
+    draw_conclusions(&mut record);
     assert_eq!(record.conclusions, expected);
 }
 
 #[test]
-fn smt_that_adds_and_costs() {
+fn smt_effects_are_listed_per_kernel_with_advice() {
     check(
         vec![
             core("whetstone", 1.16, 1.20),
@@ -125,7 +125,7 @@ fn smt_that_adds_and_costs() {
 }
 
 #[test]
-fn many_kernels_are_a_range() {
+fn more_than_four_kernels_are_summed_up_as_a_range() {
     let names = ["integer", "fft", "pi", "triad", "mean-sd"];
     let kernels = || -> Vec<BenchKernel> {
         let all = names.iter().zip(0_u8..);
@@ -142,7 +142,7 @@ fn many_kernels_are_a_range() {
     let mut with_open = kernels();
     with_open.push(core("chase", 0.9, 1.2));
     let mut record = bench(with_open, SmtState::Reported);
-    draw(&mut record);
+    draw_conclusions(&mut record);
     assert_eq!(
         record.conclusions[0],
         "On one core, SMT adds 21.0–25.0 % to 5 kernels, is undecided for chase."
@@ -150,10 +150,10 @@ fn many_kernels_are_a_range() {
 }
 
 #[test]
-fn smt_that_only_adds_only_costs_or_neither() {
+fn smt_advice_depends_on_whether_it_adds_or_costs() {
     let advice = |low: f64, high: f64| {
         let mut record = bench(vec![core("fft", low, high)], SmtState::Reported);
-        draw(&mut record);
+        draw_conclusions(&mut record);
         record.conclusions[1].clone()
     };
     assert_eq!(advice(1.1, 1.2), "Leave SMT on.");
@@ -163,30 +163,30 @@ fn smt_that_only_adds_only_costs_or_neither() {
 }
 
 #[test]
-fn the_whole_machine_decides_if_asked() {
+fn smt_advice_follows_the_whole_machine_if_it_was_measured() {
     let mut machine = core("fft", 0.92, 0.96);
     machine.question = Question::SmtMachine;
     let mut record = bench(vec![core("fft", 1.2, 1.3), machine], SmtState::Reported);
-    draw(&mut record);
+    draw_conclusions(&mut record);
     assert!(record.conclusions[0].starts_with("On one core, SMT adds"));
     assert!(record.conclusions[1].starts_with("On all cores, SMT costs"));
     assert!(record.conclusions[2].starts_with("Run one thread per core"));
 }
 
 #[test]
-fn no_smt_is_said_with_its_reason() {
+fn the_state_of_smt_is_explained() {
     for state in [SmtState::Absent, SmtState::Unstable] {
         let mut record = bench(Vec::new(), state);
-        draw(&mut record);
+        draw_conclusions(&mut record);
         assert_eq!(record.conclusions, ["What the machine is. What follows."]);
     }
     let mut record = bench(vec![core("fft", 1.2, 1.3)], SmtState::Measured);
-    draw(&mut record);
+    draw_conclusions(&mut record);
     assert_eq!(record.conclusions[0], "What the machine is. What follows.");
 }
 
 #[test]
-fn the_end_of_scaling_is_named() {
+fn the_thread_count_beyond_which_more_do_not_pay_is_named() {
     let scaling = |rows: &[Row<'_>]| vec![kernel("fft", Question::Scaling, rows)];
     check(
         scaling(&[
@@ -220,7 +220,7 @@ fn the_end_of_scaling_is_named() {
 }
 
 #[test]
-fn the_placement_that_matters_most() {
+fn the_largest_certain_difference_between_placements_is_named() {
     check(
         vec![kernel(
             "read",
@@ -261,7 +261,7 @@ fn the_gain_of_a_build_is_reported() {
 }
 
 #[test]
-fn scores_are_geometric_means_of_what_all_have() {
+fn scores_are_geometric_means_over_kernels() {
     let rows = |high: f64| {
         [
             (1, "os-default", "native", 1.0, 1.0),
@@ -275,7 +275,7 @@ fn scores_are_geometric_means_of_what_all_have() {
         ],
         SmtState::Absent,
     );
-    draw(&mut record);
+    draw_conclusions(&mut record);
     assert_eq!(record.scores.len(), 1);
     assert!((record.scores[0].score - 2.0).abs() < 1e-12);
     assert_eq!(record.scores[0].kernels, ["fft", "pi"]);

@@ -1,4 +1,4 @@
-//! Runs of companions without the program: what their figures beside it are compared with.
+//! Runs companions without the program, to compare their figures with those beside it.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use pinwise_machine::{Output, RunSetting};
 use pinwise_record::{AloneRecord, MetricReading, Phase};
 use pinwise_workload::{Command, Metric, Workload};
 
-/// As long as no run beside the companion is known.
+/// Time of a run alone before any run beside the companion has finished.
 const FIRST_RUN: Duration = Duration::from_secs(1);
 
 /// The runs of companions without the program.
 pub(super) struct Companions {
-    /// Of whole blocks, by companion.
+    /// Runs alone in whole blocks, by companion.
     pub(super) alone: Vec<Vec<AloneRecord>>,
-    /// How long the last run beside one took.
+    /// Duration of the last run beside a companion.
     pub(super) last_run: Duration,
-    /// Those of the present block: before which run, and the figure.
-    present: Vec<(usize, Option<MetricReading>)>,
-    /// One that fails alone is not tried again.
+    /// Of the current block, by companion: before which run it runs alone, and its figure.
+    current: Vec<(usize, Option<MetricReading>)>,
+    /// By companion; one that failed alone is not tried again.
     failed: Vec<bool>,
 }
 
@@ -31,14 +31,14 @@ impl Companions {
         Self {
             alone: vec![Vec::new(); companions],
             last_run: FIRST_RUN,
-            present: Vec::new(),
+            current: Vec::new(),
             failed: vec![false; companions],
         }
     }
 
-    /// The present block is whole.
-    pub(super) fn keep(&mut self, block: usize) {
-        for (alone, (_, metric)) in self.alone.iter_mut().zip(self.present.drain(..)) {
+    /// Keeps the current block's runs: it is whole.
+    pub(super) fn keep_block(&mut self, block: usize) {
+        for (alone, (_, metric)) in self.alone.iter_mut().zip(self.current.drain(..)) {
             alone.extend(metric.map(|metric| AloneRecord { block, metric }));
         }
     }
@@ -51,23 +51,23 @@ impl Engine<'_> {
             Phase::Warmup => 0,
             _ => self.plan.companions.len(),
         };
-        self.companions.present = (0..companions)
+        self.companions.current = (0..companions)
             .map(|_| (self.order.random_range(0..runs), None))
             .collect();
     }
 
     /// Runs those companions alone whose turn is before this run of the block.
     pub(super) fn run_companions_alone(&mut self, slot: usize) -> Result<(), StudyError> {
-        for number in 0..self.companions.present.len() {
-            if self.companions.present[number].0 == slot && !self.companions.failed[number] {
-                self.companions.present[number].1 = self.run_alone(number)?;
+        for number in 0..self.companions.current.len() {
+            if self.companions.current[number].0 == slot && !self.companions.failed[number] {
+                self.companions.current[number].1 = self.run_alone(number)?;
             }
         }
         Ok(())
     }
 
-    /// One companion for as long as a run of the program, of which nothing but a sleeping process
-    /// is there.
+    /// Runs one companion for as long as a run of the program takes, beside `sleep` instead of the
+    /// program.
     fn run_alone(&mut self, number: usize) -> Result<Option<MetricReading>, StudyError> {
         let plan = self.plan;
         let metric = &plan.companions[number];
@@ -95,7 +95,7 @@ impl Engine<'_> {
             block_runs: 1,
             at: Duration::ZERO,
         };
-        let (run, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        let (run, failure) = trial.run(self.machine, moment, self.started)?;
         if let Some(failure) = failure {
             self.companions.failed[number] = true;
             self.observer

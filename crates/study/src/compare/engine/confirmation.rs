@@ -1,18 +1,18 @@
-//! The finalists: fresh blocks, looked at on a schedule, until the question is
-//! settled or the budget is spent.
+//! Confirmation: measures the finalists in fresh blocks, with interim looks on a schedule, until the
+//! question is settled or the budget is spent.
 
 use super::super::timing;
-use super::{Block, Engine, PROJECT_FROM, WholeBlock};
+use super::{Block, Engine, PREDICT_FROM_BLOCKS, WholeBlock};
 use crate::error::StudyError;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
 use pinwise_stats::diagnose::projected_half_width;
-use pinwise_stats::limit::{LimitStanding, standing};
+use pinwise_stats::limit::{self, LimitVerdict};
 use pinwise_stats::sequential::{Depth, Schedule};
 
-/// An interval within this many times the requested width will do.
-const NEARLY: f64 = 1.2;
+/// No warning if intervals will end within this many times the requested width.
+const WIDTH_TOLERANCE: f64 = 1.2;
 
 /// State of one confirmation.
 pub(super) struct ConfirmationRun {
@@ -23,13 +23,13 @@ pub(super) struct ConfirmationRun {
 }
 
 impl Engine<'_> {
-    /// Fresh blocks of the finalists until settled or out of budget.
+    /// Runs fresh blocks of the finalists until the question is settled or the budget is spent.
     pub(super) fn confirm(&mut self) -> Result<Stopped, StudyError> {
         let mut run = self.start_confirmation();
-        if let Some(block) = self.only.take() {
+        if let Some(block) = self.only_block.take() {
             self.count_warmup();
             self.confirmation_started = self.started;
-            self.take(&block, &mut run);
+            self.add_block(&block, &mut run);
         }
         loop {
             let open = self.columns.clone();
@@ -38,7 +38,7 @@ impl Engine<'_> {
             let n = self.data.blocks();
             if self.budget.blocks_left(runs, now) == 0 {
                 self.look_again(&mut run, n, Depth::Verdicts);
-                return Ok(self.out_of_budget(runs));
+                return Ok(self.stop_reason(runs));
             }
             match self.run_block(&open, Phase::Confirmation, n)? {
                 Block::Interrupted => {
@@ -49,7 +49,7 @@ impl Engine<'_> {
                 Block::Dropped if self.has_failed() => return Ok(Stopped::Failed),
                 Block::Dropped => run = self.continue_without_failed_arms(run),
                 Block::Whole(block) => {
-                    if self.take(&block, &mut run) {
+                    if self.add_block(&block, &mut run) {
                         return Ok(Stopped::Precision);
                     }
                 }
@@ -58,29 +58,28 @@ impl Engine<'_> {
     }
 
     fn start_confirmation(&mut self) -> ConfirmationRun {
-        self.columns = self.open_arms();
+        self.columns = self.valid_arms();
         self.data = Responses::new(self.columns.len());
         self.confirmation_started = self.machine.now();
         self.name_columns();
         ConfirmationRun {
-            statistics: self.confirmation(self.question),
+            statistics: self.new_confirmation(self.question),
             schedule: self.plan.question().schedule(self.columns.len() - 1),
             looked_at: 0,
             has_projected: false,
         }
     }
 
-    /// One of the arms as they are.
-    pub(super) fn confirmation(&self, question: Question) -> Confirmation {
+    /// The statistics of a confirmation of the current arms.
+    pub(super) fn new_confirmation(&self, question: Question) -> Confirmation {
         Confirmation::new(self.columns.len(), self.baseline_column(), question)
             .with_limit(self.plan.tuning.log_limit())
     }
 
-    /// Goes on with the arms that are left; what their whole blocks showed is
-    /// kept.
+    /// Goes on with the arms that have not failed; their whole blocks stay.
     fn continue_without_failed_arms(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
         let kept: Vec<usize> = (0..self.columns.len())
-            .filter(|&column| self.arms[self.columns[column]].is_open())
+            .filter(|&column| self.arms[self.columns[column]].is_valid())
             .collect();
         if kept.len() == self.columns.len() {
             return run;
@@ -99,7 +98,7 @@ impl Engine<'_> {
             let part: Vec<f64> = kept.iter().map(|&column| row[column]).collect();
             data.push(&part);
         }
-        self.around = self.around.with_columns(kept);
+        self.circumstances = self.circumstances.with_columns(kept);
         self.data = data;
         self.columns = kept.iter().map(|&column| self.columns[column]).collect();
         self.name_columns();
@@ -108,8 +107,8 @@ impl Engine<'_> {
     /// The column of the baseline.
     pub(super) fn baseline_column(&self) -> usize {
         let mut columns = self.columns.iter();
-        let found = columns.position(|&arm| arm == self.plan.baseline);
-        found.unwrap_or(0)
+        let column = columns.position(|&arm| arm == self.plan.baseline);
+        column.unwrap_or(0)
     }
 
     fn name_columns(&mut self) {
@@ -117,8 +116,8 @@ impl Engine<'_> {
         self.names = self.columns.iter().map(name).collect();
     }
 
-    /// Adds a whole block and looks if a look is due; true when settled.
-    fn take(&mut self, block: &WholeBlock, run: &mut ConfirmationRun) -> bool {
+    /// Adds a whole block and looks if a look is due; true if the question is settled.
+    fn add_block(&mut self, block: &WholeBlock, run: &mut ConfirmationRun) -> bool {
         let row: Vec<f64> = self
             .columns
             .iter()
@@ -127,8 +126,8 @@ impl Engine<'_> {
         if !self.data.push(&row) {
             return false;
         }
-        self.take_cpu_time(block);
-        self.remember_circumstances(block);
+        self.add_cpu_time(block);
+        self.record_circumstances(block);
         self.confirmation_ended = self.machine.now();
         if self.plan.is_timing {
             return timing::is_settled(&self.data, &self.plan.tuning);
@@ -138,14 +137,14 @@ impl Engine<'_> {
             .budget
             .blocks_left(self.columns.len(), self.machine.now());
         let n_max = n.saturating_add(left);
-        // The final precision is predicted from intervals.
-        let projects = n >= PROJECT_FROM && !run.has_projected && n < n_max;
+        // The final precision is predicted from intervals, which only a full look has.
+        let projects = n >= PREDICT_FROM_BLOCKS && !run.has_projected && n < n_max;
         let depth = match run.schedule.due(n, n_max) {
             Some(_) if projects => Depth::Verdicts,
             Some(depth) => depth,
             None => return false,
         };
-        // A claim does not give a requested width.
+        // A look that only tests for claims has no intervals of the requested width.
         if depth == Depth::Claims && self.plan.tuning.precision.is_some() {
             return false;
         }
@@ -157,12 +156,12 @@ impl Engine<'_> {
             self.warn_if_hopeless(n, n_max);
         }
         if !self.is_settled() {
-            self.drop_those_behind(run);
+            self.drop_arms_behind(run);
         }
         self.is_settled()
     }
 
-    fn remember_circumstances(&mut self, block: &WholeBlock) {
+    fn record_circumstances(&mut self, block: &WholeBlock) {
         let column_of = |arm: usize| self.columns.iter().position(|&column| column == arm);
         let columns = self.columns.iter();
         let before = columns
@@ -170,33 +169,33 @@ impl Engine<'_> {
             .map(|&arm| block.before[arm].and_then(column_of))
             .collect();
         let slots = columns.map(|&arm| block.slots[arm]).collect();
-        self.around.slots.push(slots);
-        self.around.before.push(before);
-        self.around.load.push(block.load);
+        self.circumstances.slots.push(slots);
+        self.circumstances.before.push(before);
+        self.circumstances.load.push(block.load);
     }
 
-    /// Looks with `most` blocks possible; false if that decided nothing.
+    /// Takes a look, given that at most `most` blocks will be run; false if none was taken.
     fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
         if n <= run.looked_at || self.plan.is_timing {
             return false;
         }
-        // A claim that CPU time makes is shown beside wall-clock time.
+        // A claim about CPU time is shown with the interval of wall-clock time.
         let depth = match self.look_at_cpu_time(run, most, depth) {
             true => Depth::Verdicts,
             false => depth,
         };
         let look = run
             .statistics
-            .look(&self.data, &self.around, most as f64, depth);
+            .look(&self.data, &self.circumstances, most as f64, depth);
         let Some(look) = look else { return false };
         run.looked_at = n;
-        self.log(&look);
+        self.log_look(&look);
         self.look = Some(look);
         true
     }
 
-    fn log(&self, look: &Look) {
+    fn log_look(&self, look: &Look) {
         let percent = |ln: f64| ln.exp_m1() * 100.0;
         for contrast in &look.contrasts {
             log::info!(
@@ -223,7 +222,7 @@ impl Engine<'_> {
         };
         let is_judged = |contrast: &Contrast| {
             let limit = tuning.log_limit();
-            limit.is_none_or(|limit| standing(contrast, limit) != LimitStanding::Undecided)
+            limit.is_none_or(|limit| limit::judge(contrast, limit) != LimitVerdict::Undecided)
         };
         let contrasts = &look.contrasts;
         if !contrasts.iter().all(is_precise) {
@@ -233,15 +232,15 @@ impl Engine<'_> {
             || contrasts.iter().all(is_judged) && (look.is_settled || !self.asks_which_is_best())
     }
 
-    /// Does it go on until the best arm is known?
+    /// Does the comparison go on until the best arm is known?
     fn asks_which_is_best(&self) -> bool {
         let tuning = &self.plan.tuning;
         let is_asked = tuning.requires_verdict || tuning.limit.is_none();
         is_asked && tuning.precision.is_none()
     }
 
-    /// Too noisy for the budget? Says so as soon as it is known; with a limit, whose distance is
-    /// not known, only the end tells.
+    /// Warns if the runs are too noisy for the budget. Not with a limit alone: how far the result is
+    /// from it is known only at the end.
     fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
         let has_width = self.plan.tuning.precision.is_some() || self.asks_which_is_best();
         let is_asked = has_width && !self.plan.is_survey;
@@ -263,8 +262,8 @@ impl Engine<'_> {
             .tuning
             .precision
             .unwrap_or(self.plan.tuning.min_effect);
-        // Slightly more than wanted is not worth reporting.
-        if at_end <= NEARLY * wanted.ln_1p() || !at_end.is_finite() {
+        // Slightly wider than requested is not worth a warning.
+        if at_end <= WIDTH_TOLERANCE * wanted.ln_1p() || !at_end.is_finite() {
             return;
         }
         self.observer.warn(&format!(
@@ -275,7 +274,7 @@ impl Engine<'_> {
         ));
     }
 
-    fn out_of_budget(&self, runs: usize) -> Stopped {
+    fn stop_reason(&self, runs: usize) -> Stopped {
         if self.budget.ends_by_runs(runs, self.machine.now()) {
             Stopped::Runs
         } else {

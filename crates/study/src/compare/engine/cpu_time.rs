@@ -8,12 +8,12 @@ use pinwise_stats::confirm::{Confirmation, Contrast, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
 
-/// What is known of the CPU time of both arms.
+/// CPU time of both arms.
 pub(super) struct CpuTime {
     data: Responses,
     /// CPU time over wall-clock time, the largest of all runs.
     share: f64,
-    /// From the first look on.
+    /// `None` before the first look.
     statistics: Option<Confirmation>,
     look: Option<Look>,
 }
@@ -35,8 +35,8 @@ impl CpuTime {
 }
 
 impl Engine<'_> {
-    /// Takes the CPU time of a block; if one run has none, CPU time is not judged.
-    pub(super) fn take_cpu_time(&mut self, block: &WholeBlock) {
+    /// Adds the CPU time of a block; if a run has none, CPU time is not judged any more.
+    pub(super) fn add_cpu_time(&mut self, block: &WholeBlock) {
         let columns = self.columns.iter();
         let row: Option<Vec<f64>> = columns.map(|&arm| Some(block.cpu_s[arm]?.ln())).collect();
         self.cpu = self.cpu.take().and_then(|mut cpu| {
@@ -45,38 +45,38 @@ impl Engine<'_> {
         });
     }
 
-    /// Before the first look: is CPU time worth a share of the error? Not if wall-clock time with
-    /// the rest of the error could claim nothing in the blocks that are possible.
+    /// Before the first look, gives CPU time a share of the error rate if it can decide more than it
+    /// costs, and if wall-clock time can still claim something with the rest.
     fn share_error(&mut self, run: &mut ConfirmationRun, most: usize) {
         let baseline = self.baseline_column();
         let Some(cpu) = self.cpu.take_if(|cpu| cpu.statistics.is_none()) else {
             return;
         };
         let differences = |data: &Responses| data.differences(1 - baseline, baseline);
-        let [of_cpu, of_wall] = beside::divide(self.question.alpha);
+        let [cpu_alpha, wall_alpha] = beside::split_error(self.question.alpha);
         let wall = Question {
-            alpha: of_wall,
+            alpha: wall_alpha,
             ..self.question
         };
         if most < wall.least_blocks(1)
-            || !beside::is_worth_asking(&differences(&cpu.data), &differences(&self.data))
+            || !beside::is_worth_testing(&differences(&cpu.data), &differences(&self.data))
         {
             return;
         }
         self.question = wall;
-        run.statistics = self.confirmation(self.question);
+        run.statistics = self.new_confirmation(self.question);
         let question = Question {
-            alpha: of_cpu,
+            alpha: cpu_alpha,
             figure: Figure::Measured,
             ..self.question
         };
         self.cpu = Some(CpuTime {
-            statistics: Some(self.confirmation(question)),
+            statistics: Some(self.new_confirmation(question)),
             ..cpu
         });
     }
 
-    /// Looks at CPU time; true if that shows a claim that was looked for.
+    /// Takes a look at CPU time; true if it was for claims only and made one.
     pub(super) fn look_at_cpu_time(
         &mut self,
         run: &mut ConfirmationRun,
@@ -88,30 +88,31 @@ impl Engine<'_> {
             return false;
         };
         let statistics = cpu.statistics.as_mut();
-        let look = statistics
-            .and_then(|statistics| statistics.look(&cpu.data, &self.around, most as f64, depth));
+        let look = statistics.and_then(|statistics| {
+            statistics.look(&cpu.data, &self.circumstances, most as f64, depth)
+        });
         let is_claim = look.is_some() && depth == Depth::Claims;
         cpu.look = look.or(cpu.look.take());
         is_claim
     }
 
-    /// Does CPU time decide what wall-clock time leaves open?
+    /// Does CPU time decide what wall-clock time leaves undecided?
     pub(super) fn is_decided_by_cpu_time(&self) -> bool {
-        self.holds_for_all_times(|wall, cpu| match self.plan.tuning.log_limit() {
+        self.holds_for_looks(|wall, cpu| match self.plan.tuning.log_limit() {
             Some(limit) => beside::exceeds(wall, cpu, limit),
             None => beside::decides(wall, cpu),
         })
     }
 
-    /// Does it, and does wall-clock time also show something?
+    /// Does CPU time decide, and does wall-clock time not contradict or blur it?
     pub(super) fn is_ended_by_cpu_time(&self) -> bool {
-        self.is_decided_by_cpu_time() && self.holds_for_all_times(beside::tells)
+        self.is_decided_by_cpu_time() && self.holds_for_looks(beside::is_wall_narrow)
     }
 
-    /// Is it true of wall-clock time, and of CPU time if that is judged?
-    fn holds_for_all_times(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
+    /// Does this hold for the last looks at wall-clock time and CPU time, if there are both?
+    fn holds_for_looks(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
         let cpu = self.cpu.as_ref().and_then(CpuTime::look);
-        let both = self.look.as_ref().zip(cpu);
-        both.is_some_and(|(wall, cpu)| is_true(&wall.contrasts[0], &cpu.contrasts[0]))
+        let looks = self.look.as_ref().zip(cpu);
+        looks.is_some_and(|(wall, cpu)| is_true(&wall.contrasts[0], &cpu.contrasts[0]))
     }
 }

@@ -1,21 +1,20 @@
-//! Arms that cannot become the best any more stop using time.
+//! Drops arms that can no longer become the best, to save their time for the others.
 //!
-//! The verdict on such an arm is that of the look that dropped it, which is valid for all looks
-//! together. For the other arms, the drop changes only how many blocks still fit; the error is
-//! shared as in Holm's method, with a dropped arm still counted unless it was rejected.
+//! The verdict on a dropped arm is that of the look that dropped it: levels hold over all looks
+//! together. For the other arms the drop changes only how many blocks still fit; Holm's method still
+//! counts a dropped arm unless it was rejected.
 
 use super::Engine;
 use super::confirmation::ConfirmationRun;
 use crate::compare::results::{self, DroppedArm};
 use pinwise_record::Phase;
 use pinwise_stats::describe::mean;
-use pinwise_stats::limit::{LimitStanding, standing};
+use pinwise_stats::limit::{self, LimitVerdict};
 
 impl Engine<'_> {
-    /// Drops arms that the last look showed to be clearly behind the best; not if every arm's
-    /// figure or width was requested, and neither the placebo nor an arm whose limit is still being
-    /// tested.
-    pub(super) fn drop_those_behind(&mut self, run: &mut ConfirmationRun) {
+    /// Drops arms that the last look showed to be clearly behind the best. Keeps the placebo, and
+    /// arms whose limit is undecided; keeps all in a survey or if a precision was requested.
+    pub(super) fn drop_arms_behind(&mut self, run: &mut ConfirmationRun) {
         let tuning = &self.plan.tuning;
         let Some(look) = &self.look else { return };
         if self.plan.is_survey || tuning.precision.is_some() {
@@ -25,7 +24,7 @@ impl Engine<'_> {
         let mut behind: Vec<_> = look.clearly_behind(delta).cloned().collect();
         behind.retain(|contrast| Some(self.columns[contrast.arm]) != self.plan.placebo);
         if let Some(limit) = tuning.log_limit() {
-            behind.retain(|contrast| standing(contrast, limit) != LimitStanding::Undecided);
+            behind.retain(|contrast| limit::judge(contrast, limit) != LimitVerdict::Undecided);
         }
         if behind.is_empty() || behind.len() == look.contrasts.len() {
             return;
@@ -40,7 +39,7 @@ impl Engine<'_> {
             .into_iter()
             .map(|contrast| DroppedArm {
                 arm: self.columns[contrast.arm],
-                totals: results::totals(&self.data, contrast.arm, baseline),
+                totals: results::compare_totals(&self.data, contrast.arm, baseline),
                 contrast,
                 blocks,
             })

@@ -1,4 +1,4 @@
-//! The early warning if runs or time are too few for a verdict.
+//! The early warning if too few runs or too little time were given for a verdict.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use pinwise_stats::halving;
 impl Engine<'_> {
     /// Does not even one more block fit?
     pub(super) fn is_spent(&self) -> bool {
-        let runs = self.open_arms().len();
+        let runs = self.valid_arms().len();
         self.budget.blocks_left(runs, self.machine.now()) == 0
     }
 
-    /// After the very first run: says what the effort allows, if that is too little for a verdict.
-    pub(super) fn warn_of_little(&mut self, run: Duration) {
+    /// Warns, after the first run, if the effort is too little for a verdict.
+    pub(super) fn warn_if_effort_is_short(&mut self, run: Duration) {
         if self.plan.is_survey || self.plan.is_timing {
             return;
         }
         let arms = self.arms.len();
-        // If there are many arms, only a few are confirmed.
+        // Of many arms, only the finalists of screening are confirmed.
         let least = self.plan.least_blocks(arms.min(halving::FROM_ARMS));
         let arms = count(arms, "arm");
         if let Some(runs) = self.plan.tuning.max_runs.filter(|runs| *runs < least) {
@@ -32,7 +32,7 @@ impl Engine<'_> {
             return;
         };
         let block = run.mul_f64(self.arms.len() as f64);
-        // One more is discarded.
+        // One more block is discarded as warm-up.
         let needed = block.mul_f64((least + 1) as f64);
         if needed > budget {
             let what = if block > budget {
@@ -45,7 +45,7 @@ impl Engine<'_> {
                 duration(budget),
                 duration(run),
                 duration(block),
-                advice::budget(advice::ROOM * needed.as_secs_f64())
+                advice::format_budget(advice::SAFETY_FACTOR * needed.as_secs_f64())
             ));
         }
     }

@@ -1,7 +1,7 @@
-//! Many arms: the unpromising ones are left out, round by round.
+//! Screening: of many arms, leaves out the unpromising ones round by round.
 //!
-//! The results of a round are used for choosing only and never printed: the finalists are measured
-//! afresh.
+//! Its runs only select the finalists and are never reported as results: the finalists are measured
+//! afresh, since an arm that was selected looks better in these runs than it is.
 
 use super::{Block, Engine};
 use crate::error::StudyError;
@@ -16,9 +16,9 @@ impl Engine<'_> {
         self.screened = challengers.len() + 1;
         let mut runs_so_far: Vec<ScreeningRun> = Vec::new();
         let mut blocks_done = 0;
-        let begun = self.budget.fraction(self.machine.now());
-        let planned_end = begun + halving::BUDGET_SHARE * (1.0 - begun);
-        let rounds = halving::rounds(challengers.len());
+        let start = self.budget.fraction(self.machine.now());
+        let planned_end = start + halving::BUDGET_SHARE * (1.0 - start);
+        let rounds = halving::plan_rounds(challengers.len());
         for round in 0..rounds.len() {
             let runs_ahead = rounds[round..].iter().map(|arms| arms + 1).sum();
             let blocks = self.screening_blocks(planned_end, runs_ahead);
@@ -32,19 +32,19 @@ impl Engine<'_> {
                 match self.run_block(&open, Phase::Screening, blocks_done)? {
                     Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                     Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
-                    Block::Dropped => challengers.retain(|&arm| self.arms[arm].is_open()),
+                    Block::Dropped => challengers.retain(|&arm| self.arms[arm].is_valid()),
                     Block::Whole(block) => {
                         blocks_done += 1;
-                        let at = runs_so_far.len();
+                        let first_run = runs_so_far.len();
                         runs_so_far.extend(open.iter().map(|_| (0, 0.0)));
                         for &arm in &open {
                             let response = block.costs[arm].map_or(f64::NAN, f64::ln);
-                            runs_so_far[at + block.slots[arm]] = (arm, response);
+                            runs_so_far[first_run + block.slots[arm]] = (arm, response);
                         }
                     }
                 }
             }
-            let kept = halving::select(&runs_so_far, &challengers);
+            let kept = halving::select_survivors(&runs_so_far, &challengers);
             for &arm in challengers.iter().filter(|arm| !kept.contains(arm)) {
                 self.arms[arm].eliminated = true;
             }
@@ -53,8 +53,7 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Blocks for each of the rounds ahead, which take `runs_ahead` runs if
-    /// each has one block.
+    /// Blocks for each of the rounds ahead, which have `runs_ahead` runs in all per block.
     fn screening_blocks(&self, planned_end: f64, runs_ahead: usize) -> usize {
         let now = self.machine.now();
         let used = self.budget.fraction(now);
@@ -64,10 +63,11 @@ impl Engine<'_> {
             .max(halving::MIN_BLOCKS)
     }
 
-    /// All arms but the baseline and its placebo, which need no choosing.
+    /// All valid arms but the baseline and the placebo, which are always kept.
     fn challengers(&self) -> Vec<usize> {
-        let stays = |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
-        let open = self.open_arms().into_iter();
-        open.filter(|arm| !stays(arm)).collect()
+        let is_always_kept =
+            |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
+        let arms = self.valid_arms().into_iter();
+        arms.filter(|arm| !is_always_kept(arm)).collect()
     }
 }

@@ -6,7 +6,7 @@ use pinwise_sim::SimulatedMachine;
 use pinwise_topology::Topology;
 use pinwise_workload::Command;
 
-/// `os-default` and single CPUs, each this many times as costly.
+/// Compares `os-default` with single CPUs on which runs take this many times as long.
 fn compare_scaled_arms(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
     let cpus = effects.iter().enumerate();
     let costs: String = cpus
@@ -48,7 +48,7 @@ fn limits(record: &Comparison) -> Vec<&LimitRecord> {
 }
 
 #[test]
-fn it_goes_on_while_the_limit_is_open_and_no_longer() {
+fn runs_stop_as_soon_as_the_limit_is_decided() {
     for (effect, outcome) in [(1.05, GateOutcome::Slower), (0.99, GateOutcome::Passed)] {
         for seed in 0..6 {
             let record = compare_scaled_arms(&[effect], tuning_with_limit(200), seed);
@@ -67,14 +67,14 @@ fn it_goes_on_while_the_limit_is_open_and_no_longer() {
 }
 
 #[test]
-fn what_is_slower_by_less_for_sure_runs_on_and_is_undecided_in_the_end() {
-    // Slower for sure, and at the limit: neither side of it can be claimed.
+fn an_arm_exactly_at_the_limit_stays_undecided_to_the_end() {
+    // 2 % slower with a limit of 2 %: neither side of the limit can be claimed.
     let records = (0..8).map(|seed| compare_scaled_arms(&[1.02], tuning_with_limit(60), seed));
-    let open = |record: &Comparison| limits(record)[0].outcome == GateOutcome::Undecided;
+    let is_undecided = |record: &Comparison| limits(record)[0].outcome == GateOutcome::Undecided;
     let records: Vec<Comparison> = records.collect();
-    let open: Vec<&Comparison> = records.iter().filter(|record| open(record)).collect();
-    assert!(open.len() >= 6, "{} of 8", open.len());
-    for record in open {
+    let undecided: Vec<&Comparison> = records.iter().filter(|r| is_undecided(r)).collect();
+    assert!(undecided.len() >= 6, "{} of 8", undecided.len());
+    for record in undecided {
         assert_eq!(record.stopped, Some(Stopped::Runs));
         assert!(record.blocks >= 58, "{}", record.blocks);
         let sentence = &limits(record)[0].sentence;
@@ -86,7 +86,7 @@ fn what_is_slower_by_less_for_sure_runs_on_and_is_undecided_in_the_end() {
 }
 
 #[test]
-fn a_verdict_that_is_required_as_well_takes_more_runs() {
+fn requiring_a_verdict_beside_the_limit_takes_more_runs() {
     let passed = compare_scaled_arms(&[1.0], tuning_with_limit(300), 1);
     let tuning = Tuning {
         requires_verdict: true,
@@ -107,9 +107,9 @@ fn a_verdict_that_is_required_as_well_takes_more_runs() {
 }
 
 #[test]
-fn every_arm_is_judged_and_none_is_left_out_before() {
+fn with_a_limit_no_arm_is_screened_or_dropped() {
     let mut effects = [1.0; 9];
-    // Far ahead of the others, which would drop them.
+    // Far ahead of the others, so that they would be dropped without a limit.
     effects[8] = 0.8;
     effects[3] = 1.1;
     let record = compare_scaled_arms(&effects, tuning_with_limit(150), 1);

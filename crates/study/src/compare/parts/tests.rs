@@ -1,10 +1,10 @@
-//! What differs is found in the part that differs.
+//! Differences show in the part in which the runs differ.
 
 use pinwise_record::ThreadTime;
 
 use super::*;
 
-/// Runs of this much time: running, queued, and blocked.
+/// Runs whose thread was running, queued and blocked for these times.
 fn runs(running_s: f64, queued_s: Option<f64>, blocked_s: f64) -> Vec<RunRecord> {
     let run = |block: usize| RunRecord {
         block,
@@ -17,11 +17,11 @@ fn runs(running_s: f64, queued_s: Option<f64>, blocked_s: f64) -> Vec<RunRecord>
     (0..12).map(run).collect()
 }
 
-/// The ratios of an arm to a baseline that ran for 2 s, was queued for 1 s and blocked
-/// for 1 s.
+/// Per cent that an arm takes of a baseline that ran for 2 s, was queued for 1 s and blocked for
+/// 1 s: CPU time, and the parts of the rest.
 fn ratios(arm: &[RunRecord]) -> [Option<f64>; 4] {
-    let pairs = pairs(arm, &runs(2.0, Some(1.0), 1.0)).unwrap();
-    let parts = split(&pairs, 0.05);
+    let pairs = pair_runs(arm, &runs(2.0, Some(1.0), 1.0)).unwrap();
+    let parts = split_by_parts(&pairs, 0.05);
     let ratio = |part: Option<ComponentRecord>| part.map(|part| (100.0 * part.ratio).round());
     [
         ratio(parts.cpu_time),
@@ -33,19 +33,18 @@ fn ratios(arm: &[RunRecord]) -> [Option<f64>; 4] {
 
 #[test]
 fn queueing_and_blocking_are_distinguished() {
-    let whole = Some(100.0);
-    let slower = |percent: f64| Some(percent);
-    // 2 s more in a queue, and 2 s more blocked: 6 s instead of 4 s.
+    let same = Some(100.0);
+    // 2 s more in a queue, then 2 s more blocked: 6 s instead of 4 s.
     let queued = ratios(&runs(2.0, Some(3.0), 1.0));
-    assert_eq!(queued, [whole, slower(150.0), slower(167.0), slower(90.0)]);
+    assert_eq!(queued, [same, Some(150.0), Some(167.0), Some(90.0)]);
     let blocked = ratios(&runs(2.0, Some(1.0), 3.0));
-    assert_eq!(blocked, [whole, slower(150.0), whole, slower(150.0)]);
+    assert_eq!(blocked, [same, Some(150.0), same, Some(150.0)]);
     let unknown = ratios(&runs(2.0, None, 3.0));
-    assert_eq!(unknown, [whole, slower(150.0), None, None]);
+    assert_eq!(unknown, [same, Some(150.0), None, None]);
 }
 
 #[test]
-fn the_threads_of_an_arm_run_queue_and_block() {
+fn time_of_threads_is_split_into_running_queued_and_blocked() {
     let time = ThreadTime::from_runs(&runs(2.0, Some(1.0), 1.0)).unwrap();
     assert_eq!((time.running, time.queued, time.blocked), (0.5, 0.25, 0.25));
     // With several threads the time when all were blocked is unknown: the lower bound is 0.
@@ -58,7 +57,7 @@ fn the_threads_of_an_arm_run_queue_and_block() {
 }
 
 #[test]
-fn what_cpu_time_says_is_not_hidden_by_a_caveat_of_load() {
+fn a_caveat_on_load_does_not_withhold_cpu_time_but_one_on_order_does() {
     let text = include_str!("../../../../../tests/data/records/comparison.json");
     let record: Comparison = serde_json::from_str(text).unwrap();
     let find = |depends_on_load: bool, depends_on_order: bool| {

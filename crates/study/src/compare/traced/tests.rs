@@ -1,6 +1,6 @@
-//! Traces of arms in words, on synthetic figures.
+//! Sentences on traces, from synthetic figures.
 
-use super::words::{compare_traces, sentence};
+use super::words::{compare_traces, describe_arm};
 use super::*;
 use crate::compare::{NoObserver, Tuning, run};
 use pinwise_machine::Host;
@@ -32,8 +32,8 @@ fn compare_traced(text: &str, is_traced: bool) -> Comparison {
     record
 }
 
-/// Figures: moves (core, LLC, package), percentages of avoidable sharing and of
-/// sharing, seconds queued, of one second of CPU time.
+/// Figures of one second of CPU time: migrations across cores, LLCs and packages, per cent of it with
+/// avoidable and with any SMT sharing, and seconds queued.
 fn figures(
     moves: (u64, u64, u64),
     sharing: Option<(f64, f64)>,
@@ -59,11 +59,11 @@ fn figures(
 
 #[track_caller]
 fn check(figures: &TraceFigures, expected: &str) {
-    assert_eq!(sentence("a", figures), expected);
+    assert_eq!(describe_arm("a", figures), expected);
 }
 
 #[test]
-fn a_lower_bound_is_called_one() {
+fn a_lower_bound_is_reported_as_at_least() {
     let mut figures = figures((0, 0, 0), None, Some(1.0));
     figures.lower_bounds = vec![LowerBound::Queued];
     check(
@@ -73,7 +73,7 @@ fn a_lower_bound_is_called_one() {
 }
 
 #[test]
-fn an_arm_is_reported_in_a_sentence() {
+fn migrations_sharing_and_queueing_are_listed() {
     check(&figures((0, 0, 0), None, None), "a never migrated.");
     check(&figures((1, 0, 0), None, Some(0.0)), "a migrated once.");
     check(
@@ -94,7 +94,7 @@ fn an_arm_is_reported_in_a_sentence() {
 }
 
 #[test]
-fn blame_is_given_to_whoever_did_more_than_half() {
+fn the_cause_of_more_than_half_of_the_sharing_is_named() {
     let shown = |scheduler_s, mask_s, other_processes_s| {
         let mut figures = figures((0, 0, 0), Some((30.0, 30.0)), None);
         figures.avoidable_smt_sharing.by = Some(SharingCauses {
@@ -102,7 +102,7 @@ fn blame_is_given_to_whoever_did_more_than_half() {
             mask_s,
             other_processes_s,
         });
-        let shown = sentence("a", &figures);
+        let shown = describe_arm("a", &figures);
         shown.rsplit_once("core idled").unwrap().1.to_owned()
     };
     assert_eq!(shown(2.0, 1.0, 0.5), ", by the scheduler.");
@@ -111,8 +111,8 @@ fn blame_is_given_to_whoever_did_more_than_half() {
     assert_eq!(shown(1.0, 1.0, 0.0), ".");
 }
 
-/// The text beside the verdict with these traces.
-fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
+/// The sentence on the difference of these traces.
+fn compare_figures(base: TraceFigures, other: TraceFigures) -> Option<String> {
     let mut record = compare_traced(PLAIN, false);
     for (arm, figures) in record.arms.iter_mut().zip([base, other]) {
         arm.trace = Some(ArmTrace {
@@ -129,7 +129,7 @@ fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
 #[test]
 fn the_sentence_says_what_two_arms_differ_in() {
     let quiet = || figures((0, 0, 0), Some((0.0, 0.0)), Some(0.0));
-    let shown = two(
+    let shown = compare_figures(
         figures((389, 23, 0), Some((31.0, 31.0)), Some(0.02)),
         quiet(),
     );
@@ -139,7 +139,7 @@ fn the_sentence_says_what_two_arms_differ_in() {
          one-core never did; 31 % of os-default's CPU time was beside a busy SMT sibling while a \
          core idled, with one-core 0 %."
     );
-    let shown = two(quiet(), figures((3, 0, 0), None, Some(0.02)));
+    let shown = compare_figures(quiet(), figures((3, 0, 0), None, Some(0.02)));
     assert_eq!(
         shown.unwrap(),
         "In one traced run each, the scheduler did much the same with os-default and one-core."
@@ -152,7 +152,7 @@ fn one_trace_adds_nothing_to_the_verdict() {
 }
 
 #[test]
-fn a_trace_that_is_not_available_is_reported_and_spoils_nothing() {
+fn an_unavailable_trace_is_reported_and_leaves_the_record_unchanged() {
     let (plain, traced) = (compare_traced(PLAIN, false), compare_traced(PLAIN, true));
     assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
     assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));

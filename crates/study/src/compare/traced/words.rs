@@ -1,28 +1,27 @@
-//! Traces of arms in words: of each arm, and of two to accompany the verdict.
+//! Sentences on traces: on each arm, and on two arms beside the verdict.
 //!
-//! Only what the figures support is said. Differences of one run are differences of that run; small
-//! ones are not worth mentioning.
+//! One run of each arm was traced, so small differences are not reported.
 
 use pinwise_record::{
     Arm, Comparison, ContrastRecord, LowerBound, MigrationCounts, SharingCauses, TraceFigures,
 };
 
-/// Shares below this, per cent, are not worth mentioning.
-const WORTH_PERCENT: f64 = 1.0;
-/// Two arms differ in a share by at least this much, percentage points.
-const DIFFERS_POINTS: f64 = 5.0;
-/// Two arms differ in migrations by at least this factor …
-const DIFFERS_FACTOR: u64 = 2;
-/// … and this many.
-const DIFFERS_MOVES: u64 = 10;
+/// Smaller shares are not reported.
+const MIN_PERCENT: f64 = 1.0;
+/// Two arms differ in a share if it differs by this many percentage points.
+const MIN_POINTS: f64 = 5.0;
+/// Two arms differ in migrations if one has at least this many times as many …
+const MIN_FACTOR: u64 = 2;
+/// … and at least this many more.
+const MIN_MOVES: u64 = 10;
 
 /// What the scheduler did with an arm, as a full sentence.
-pub(super) fn sentence(name: &str, figures: &TraceFigures) -> String {
+pub(super) fn describe_arm(name: &str, figures: &TraceFigures) -> String {
     let mut clauses = vec![format!(
         "{name} {}",
         describe_moves(&figures.totals.migrations)
     )];
-    clauses.extend(sharing(figures));
+    clauses.extend(describe_sharing(figures));
     clauses.extend(describe_queueing(figures));
     format!("{}.", clauses.join("; "))
 }
@@ -51,12 +50,12 @@ fn describe_moves(moves: &MigrationCounts) -> String {
 
 /// `31 % of its CPU time was beside a busy SMT sibling while a core idled, by
 /// the scheduler`.
-fn sharing(figures: &TraceFigures) -> Option<String> {
+fn describe_sharing(figures: &TraceFigures) -> Option<String> {
     let sharing = &figures.avoidable_smt_sharing;
     let shared = sharing
         .shared_percent
-        .filter(|&share| share >= WORTH_PERCENT)?;
-    let avoidable = sharing.percent.filter(|&share| share >= WORTH_PERCENT);
+        .filter(|&share| share >= MIN_PERCENT)?;
+    let avoidable = sharing.percent.filter(|&share| share >= MIN_PERCENT);
     Some(match (avoidable, sharing.percent) {
         (Some(share), _) => format!(
             "{share:.0} % of its CPU time was beside a busy SMT sibling while a core idled{}",
@@ -69,7 +68,7 @@ fn sharing(figures: &TraceFigures) -> Option<String> {
     })
 }
 
-/// Who did more than half of it.
+/// The cause of more than half of the sharing, as a clause; empty if there is none.
 fn name_culprit(by: &SharingCauses) -> &'static str {
     let half = 0.5 * (by.scheduler_s + by.mask_s + by.other_processes_s);
     if by.scheduler_s > half {
@@ -90,9 +89,9 @@ fn queued_percent(figures: &TraceFigures) -> Option<f64> {
 }
 
 fn describe_queueing(figures: &TraceFigures) -> Option<String> {
-    let share = queued_percent(figures).filter(|&share| share >= WORTH_PERCENT)?;
+    let share = queued_percent(figures).filter(|&share| share >= MIN_PERCENT)?;
     let idle = figures.idle_while_waiting.percent;
-    let idle = idle.filter(|&share| share >= WORTH_PERCENT);
+    let idle = idle.filter(|&share| share >= MIN_PERCENT);
     let idle = idle.map_or_else(String::new, |idle| {
         format!(", {idle:.0} % of it while a CPU idled")
     });
@@ -102,23 +101,24 @@ fn describe_queueing(figures: &TraceFigures) -> Option<String> {
     ))
 }
 
-/// What the traces of the arms in the verdict show; `None` if fewer than two of them were traced.
+/// How the traces of two arms differ: the best arm and the baseline, or the two that differ most.
+/// `None` if fewer than two were traced.
 pub(super) fn compare_traces(record: &Comparison) -> Option<String> {
     let contrast = record
         .contrasts
         .iter()
         .filter(|contrast| is_traced(record, contrast))
-        .max_by(|a, b| weight(record, a).total_cmp(&weight(record, b)))?;
+        .max_by(|a, b| priority(record, a).total_cmp(&priority(record, b)))?;
     let (one, other) = (
         find_traced(record, &contrast.baseline)?,
         find_traced(record, &contrast.arm)?,
     );
-    let said: Vec<String> = [
+    let differences: Vec<String> = [
         differ_in_moves(one, other),
         differ_in_share(
             one,
             other,
-            avoidable,
+            avoidable_percent,
             " of {}'s CPU time was beside a busy SMT sibling while a core idled",
         ),
         differ_in_share(
@@ -131,13 +131,13 @@ pub(super) fn compare_traces(record: &Comparison) -> Option<String> {
     .into_iter()
     .flatten()
     .collect();
-    Some(if said.is_empty() {
+    Some(if differences.is_empty() {
         format!(
             "In one traced run each, the scheduler did much the same with {} and {}.",
             one.0, other.0
         )
     } else {
-        format!("In one traced run each, {}.", said.join("; "))
+        format!("In one traced run each, {}.", differences.join("; "))
     })
 }
 
@@ -154,8 +154,8 @@ fn is_traced(record: &Comparison, contrast: &ContrastRecord) -> bool {
         && find_traced(record, &contrast.baseline).is_some()
 }
 
-/// The best arm comes first, then those that differ, the most different first.
-fn weight(record: &Comparison, contrast: &ContrastRecord) -> f64 {
+/// Orders contrasts: the best arm first, then decided ones, then by the size of the difference.
+fn priority(record: &Comparison, contrast: &ContrastRecord) -> f64 {
     let is_best = record.best.as_ref() == Some(&contrast.arm);
     let size = contrast.ratio.ln().abs().min(100.0);
     size + if is_best { 2000.0 } else { 0.0 } + if contrast.is_decided() { 1000.0 } else { 0.0 }
@@ -167,7 +167,7 @@ fn differ_in_moves(one: TracedArm<'_>, other: TracedArm<'_>) -> Option<String> {
         (a, b) if a < b => (a, b),
         (a, b) => (b, a),
     };
-    let differs = many - few >= DIFFERS_MOVES && many >= DIFFERS_FACTOR * few;
+    let differs = many - few >= MIN_MOVES && many >= MIN_FACTOR * few;
     differs.then(|| {
         let first = format!("{} {}", one.0, describe_moves(&moves(one)));
         let second = match moves(other).total() {
@@ -178,11 +178,11 @@ fn differ_in_moves(one: TracedArm<'_>, other: TracedArm<'_>) -> Option<String> {
     })
 }
 
-fn avoidable(figures: &TraceFigures) -> Option<f64> {
+fn avoidable_percent(figures: &TraceFigures) -> Option<f64> {
     figures.avoidable_smt_sharing.percent
 }
 
-/// `31 % of A's CPU time …, and 2 % of B's`.
+/// `31 % of A's CPU time …, with B 2 %`; `None` if the shares differ little.
 fn differ_in_share(
     one: TracedArm<'_>,
     other: TracedArm<'_>,
@@ -190,7 +190,7 @@ fn differ_in_share(
     words: &str,
 ) -> Option<String> {
     let (a, b) = (share(one.1)?, share(other.1)?);
-    ((a - b).abs() >= DIFFERS_POINTS).then(|| {
+    ((a - b).abs() >= MIN_POINTS).then(|| {
         let words = words.replace("{}", one.0);
         format!("{a:.0} %{words}, with {} {b:.0} %", other.0)
     })

@@ -1,4 +1,4 @@
-//! Machines with settings that are not available here.
+//! Findings on made-up measurements, with and without isolation.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use super::*;
 use pinwise_machine::Isolation;
 use pinwise_record::{CountedRecord, Header, HostRecord, IsolationRecord, JitterCauseRecord};
 
-/// A CPU with what was counted on it and what took its time.
+/// A CPU with its counted interrupts (label, name, count) and the causes of its gaps.
 fn cpu(
     number: usize,
     counted: &[(&str, &str, u64)],
     causes: &[JitterCauseRecord],
 ) -> JitterCpuRecord {
     let counted = |is_softirq: bool| {
-        let of = counted
+        let counted = counted
             .iter()
             .filter(|(label, ..)| (*label == "RCU") == is_softirq);
-        let record = of.map(|(label, name, count)| CountedRecord {
+        let records = counted.map(|(label, name, count)| CountedRecord {
             label: (*label).to_owned(),
             name: (*name).to_owned(),
             count: *count,
         });
-        record.collect()
+        records.collect()
     };
     JitterCpuRecord {
         cpu: number,
@@ -47,7 +47,7 @@ fn cause(kind: GapCause, name: &str, gaps: u64, lost_ms: f64) -> JitterCauseReco
     }
 }
 
-/// The findings on a machine of four CPUs of which two are isolated, or none.
+/// The findings on a machine with four CPUs, of which two are `isolated`, or none.
 fn find_in_four_cpus(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
     let topology = Topology::from_synthetic("core:4 pu:1").unwrap();
     let list = |text: &str| CpuSet::parse_list(text).unwrap();
@@ -85,7 +85,7 @@ fn find_in_four_cpus(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding>
     list_findings(&record, &plan, &topology)
 }
 
-/// Expects findings: each a line with its check, and parts of its sentence and advice.
+/// Expects one finding per line: check | part of the sentence | part of the advice.
 #[track_caller]
 fn check(cpus: Vec<JitterCpuRecord>, isolated: bool, expected: &str) {
     let found = find_in_four_cpus(cpus, isolated);
@@ -151,7 +151,7 @@ fn unexpected_ticks_and_callbacks_are_reported() {
 }
 
 #[test]
-fn gaps_below_the_kernel_are_blamed_on_no_process() {
+fn gaps_that_the_kernel_did_not_see_are_attributed_to_hypervisor_or_firmware() {
     let steal = cause(GapCause::Hypervisor, "", 9, 30.0);
     check(
         vec![cpu(3, &[], &[steal])],
@@ -172,7 +172,7 @@ fn gaps_below_the_kernel_are_blamed_on_no_process() {
 }
 
 #[test]
-fn a_machine_without_isolation_is_shown_what_it_would_keep_away() {
+fn without_isolation_its_benefit_is_estimated() {
     let tick = cause(GapCause::CpuInterrupt, "local_timer", 2500, 25.0);
     let nic = cause(GapCause::Interrupt, "nic", 400, 4.0);
     check(
@@ -196,7 +196,7 @@ fn other_programs_and_quotas_are_named() {
 }
 
 #[test]
-fn without_causes_the_schedulers_count_names_other_threads() {
+fn without_causes_other_load_is_taken_from_queueing_time() {
     let mut waiting = cpu(3, &[], &[]);
     waiting.queued_ms = Some(6_000.0);
     check(
@@ -214,7 +214,7 @@ fn masks_are_written_as_the_kernel_reads_them() {
 }
 
 #[test]
-fn an_interrupt_is_one_finding_over_all_cpus_that_it_hits() {
+fn an_interrupt_on_several_cpus_is_one_finding() {
     let nic = || cause(GapCause::Interrupt, "nic", 400, 0.0);
     let hit = |number: usize| cpu(number, &[], &[nic()]);
     check(

@@ -1,4 +1,4 @@
-//! Gaps of two CPUs and the resulting figures.
+//! Gaps on two CPUs, and the figures of the record.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn tick() -> Cause {
     Cause::Vector("local_timer".into())
 }
 
-fn card() -> Cause {
+fn network_card() -> Cause {
     Cause::Interrupt {
         number: 38,
         name: "eth0-rx".into(),
@@ -44,7 +44,7 @@ fn record_four_gaps() -> Recorder {
         ),
     ];
     recorder.take(0, &first);
-    recorder.take(1, &[gap(3_000_000, &[(card(), 20_000)])]);
+    recorder.take(1, &[gap(3_000_000, &[(network_card(), 20_000)])]);
     recorder.take(1, &[gap(4_000_000, &[(Cause::Unknown, 6_000)])]);
     recorder
 }
@@ -55,7 +55,7 @@ fn a_gap_counts_under_its_largest_part_and_its_time_is_split() {
     assert_eq!(recorder.gaps(), 4);
     assert_eq!(recorder.named_share(), Some(0.75));
     let causes = recorder.causes();
-    let read = |cause: &JitterCauseRecord| {
+    let describe = |cause: &JitterCauseRecord| {
         format!(
             "{}: {} gaps, {:.3} ms, CPUs {}",
             cause.label(),
@@ -65,7 +65,7 @@ fn a_gap_counts_under_its_largest_part_and_its_time_is_split() {
         )
     };
     assert_eq!(
-        causes.iter().map(read).collect::<Vec<_>>(),
+        causes.iter().map(describe).collect::<Vec<_>>(),
         [
             "hypervisor: 1 gaps, 0.090 ms, CPUs 0",
             "eth0-rx (IRQ 38): 1 gaps, 0.020 ms, CPUs 1",
@@ -76,7 +76,7 @@ fn a_gap_counts_under_its_largest_part_and_its_time_is_split() {
 }
 
 #[test]
-fn a_cpu_has_its_own_figures() {
+fn figures_of_a_cpu_count_its_own_gaps_and_the_lost_ones() {
     let found = WatchedCpus {
         cpus: vec![WatchedCpu {
             cpu: 0,
@@ -103,7 +103,7 @@ fn the_longest_gaps_are_kept_longest_first() {
         let length_ns = 5_000 + (number * 7_919) % 1_000;
         recorder.take(0, &[gap(number * 1_000_000, &[(tick(), length_ns)])]);
     }
-    let longest = recorder.longest(0);
+    let longest = recorder.longest_gaps(0);
     assert_eq!(longest.len(), MAX_GAPS);
     assert!(
         longest
@@ -115,10 +115,10 @@ fn the_longest_gaps_are_kept_longest_first() {
 }
 
 #[test]
-fn without_gaps_nothing_is_claimed() {
+fn without_gaps_shares_are_unknown_and_lists_empty() {
     let recorder = Recorder::new(&topology());
     assert_eq!((recorder.gaps(), recorder.named_share()), (0, None));
-    assert!(recorder.causes().is_empty() && recorder.longest(0).is_empty());
+    assert!(recorder.causes().is_empty() && recorder.longest_gaps(0).is_empty());
 }
 
 #[test]

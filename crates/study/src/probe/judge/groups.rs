@@ -1,33 +1,32 @@
 //! Verdicts on levels that group CPUs: cores, last-level caches, packages.
 //!
-//! First the groups that were found are compared with those reported; if none were found, pairs
-//! within and across the reported ones decide.
+//! If groups were found, they are compared with the reported ones. If not, latencies of pairs within
+//! the reported groups are compared with those across.
 
-use super::{Case, NAMED, Opinion, agrees};
+use super::{Case, MAX_NAMED, Opinion, agrees};
 use pinwise_format::count;
 use pinwise_record::Agreement;
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Level};
 use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, classify_relation};
 
-/// A level that was found contradicts the report if its probability is at least this.
-const SURE: f64 = 0.7;
-/// Pairs across a reported boundary take at most this many times those within:
-/// the boundary is not there …
+/// A level that was found contradicts the report if its confidence is at least this.
+const MIN_CONFIDENCE: f64 = 0.7;
+/// There is no boundary if pairs across it take at most this many times as long as those within …
 const NO_BOUNDARY: f64 = 1.08;
-/// … and at least this many times: it is.
+/// … and there is one from this many times on.
 const BOUNDARY: f64 = 1.25;
-/// A line between cores of one last-level cache takes about twice a load from it (25 ns
-/// to 14.5 on a Zen 4 server, 60 to 33 on a large mesh), to another cache of the package
-/// some eight times (Zen 2: 82 ns to 10). Up to this many is near …
+/// Moving a line between cores of one last-level cache takes about twice as long as a load from it
+/// (25 and 14.5 ns on a Zen 4 server, 60 and 33 on a large mesh), to another cache of the package some
+/// eight times as long (Zen 2: 82 and 10 ns). Up to this many loads it counts as near …
 const NEAR_LOADS: f64 = 3.5;
-/// … and from this many on far.
+/// … and from this many loads on as far.
 const FAR_LOADS: f64 = 5.0;
-/// With at most this many CPUs there are no pairs to compare: absolute figures judge them.
+/// With at most this many CPUs there are too few pairs to compare: absolute figures decide.
 const MAX_CPUS_WITHOUT_PAIRS: usize = 3;
-/// Pairs on each side of a boundary, at least.
+/// Minimum number of pairs within and across a boundary …
 const MIN_PAIRS: usize = 2;
-/// … and this many for a boundary to be denied with confidence.
+/// … and the number from which a boundary is denied with more confidence.
 const ENOUGH_PAIRS: usize = 4;
 
 const fn noun(kind: LevelKind) -> &'static str {
@@ -39,20 +38,20 @@ const fn noun(kind: LevelKind) -> &'static str {
     }
 }
 
-/// Groups as a list for a sentence.
-fn list(groups: &[CpuSet]) -> String {
-    let mut named: Vec<String> = groups
+/// The groups for a sentence, such as `{0-1} {2-3}`.
+fn list_groups(groups: &[CpuSet]) -> String {
+    let mut names: Vec<String> = groups
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|g| format!("{{{g}}}"))
         .collect();
-    if groups.len() > NAMED {
-        named.push(format!("… ({} in all)", groups.len()));
+    if groups.len() > MAX_NAMED {
+        names.push(format!("… ({} in all)", groups.len()));
     }
-    named.join(" ")
+    names.join(" ")
 }
 
-fn claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
+fn describe_claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     if reported.is_empty() {
         return format!("The system does not say which CPUs share a {}.", noun(kind));
@@ -73,7 +72,7 @@ fn claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
     format!(
         "The system reports {}: {}.",
         count(reported.len(), noun(kind)),
-        list(&shared)
+        list_groups(&shared)
     )
 }
 
@@ -93,7 +92,7 @@ fn advice(kind: LevelKind) -> &'static str {
 }
 
 /// The verdict on a level that groups CPUs.
-pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion {
+pub(super) fn judge_groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion {
     let measured_cpus: CpuSet = case.pairs.latency.cpus().iter().copied().collect();
     let reported: Vec<CpuSet> = case
         .topology
@@ -102,17 +101,17 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
         .map(|unit| unit.intersection(&measured_cpus))
         .filter(|unit| !unit.is_empty())
         .collect();
-    let claim = claim(kind, &reported, &measured_cpus);
+    let claim = describe_claim(kind, &reported, &measured_cpus);
     if measured_cpus.len() < 2 {
         return Opinion::cannot_tell(claim, "With one CPU, there is no pair to measure.");
     }
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     if let Some(reason) = &case.wiring.cannot_tell {
-        // Latency is inconclusive, but contention reveals siblings, and the machine's own loads
-        // show what is near.
+        // Latencies are inconclusive, but contention reveals siblings, and cache loads show which
+        // latency is short on this machine.
         let opinion = match kind {
             _ if reported.is_empty() || measured_cpus.len() > MAX_CPUS_WITHOUT_PAIRS => None,
-            LevelKind::Smt => Some(no_siblings(case, claim.clone(), &shared)),
+            LevelKind::Smt => Some(judge_without_siblings(case, claim.clone(), &shared)),
             _ if shared.is_empty() || shared == [measured_cpus.clone()] => {
                 Some(judge_undivided(case, kind, claim.clone(), &shared))
             }
@@ -124,27 +123,27 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
     }
     let found = case.wiring.level(kind);
     if reported.is_empty() {
-        return silent(claim, kind, found);
+        return judge_unreported(claim, kind, found);
     }
-    // Latency cannot name the boundary that it finds: a level of another name with the same groups
-    // counts, unless cores are meant.
-    let is_it = |l: &&WiringLevel| {
+    // Latency does not tell the kind of a boundary, except that of cores: a level with the same groups
+    // and another name confirms the report.
+    let is_same = |l: &&WiringLevel| {
         l.groups == shared
             && (l.kind == kind || [l.kind, kind].iter().all(|k| *k != LevelKind::Smt))
     };
-    if let Some(level) = case.wiring.levels.iter().find(is_it) {
+    if let Some(level) = case.wiring.levels.iter().find(is_same) {
         return agrees(claim, level.evidence.clone(), level.confidence);
     }
     if let Some(level) = found {
-        return otherwise(claim, kind, level);
+        return judge_other_groups(claim, kind, level);
     }
     if kind == LevelKind::Smt {
-        return no_siblings(case, claim, &shared);
+        return judge_without_siblings(case, claim, &shared);
     }
     if shared.is_empty() || (shared.len() == 1 && shared[0] == measured_cpus) {
         return judge_undivided(case, kind, claim, &shared);
     }
-    boundary(case, kind, claim, &shared)
+    judge_boundary(case, kind, claim, &shared)
 }
 
 fn contradict_claim(kind: LevelKind, claim: String, measured: String, confidence: f64) -> Opinion {
@@ -157,8 +156,8 @@ fn contradict_claim(kind: LevelKind, claim: String, measured: String, confidence
     }
 }
 
-/// The system reports no such level, so there is nothing to contradict.
-fn silent(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
+/// If the system does not report the level, there is nothing to contradict.
+fn judge_unreported(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
     let Some(level) = found else {
         return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
     };
@@ -173,15 +172,15 @@ fn describe_measurement(kind: LevelKind, level: &WiringLevel) -> String {
     format!(
         "CPUs that share a {} by measurement: {}. {}",
         noun(kind),
-        list(&level.groups),
+        list_groups(&level.groups),
         level.evidence
     )
 }
 
-/// The level was found, but with other groups than reported.
-fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
+/// The level was found with other groups than reported.
+fn judge_other_groups(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     let measured = describe_measurement(kind, level);
-    if level.confidence >= SURE {
+    if level.confidence >= MIN_CONFIDENCE {
         return contradict_claim(kind, claim, measured, level.confidence);
     }
     Opinion::cannot_tell(
@@ -190,36 +189,36 @@ fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     )
 }
 
-/// No siblings were found: were the reported ones tried?
-fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
-    let ratios = |wanted: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
+/// No siblings were found. That contradicts the reported ones only if they were tried.
+fn judge_without_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
+    let ratios = |is_selected: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
         let Some(contention) = case.contention else {
             return Vec::new();
         };
         let n = contention.len();
         (0..n)
             .flat_map(|a| (a + 1..n).map(move |b| (a, b)))
-            .filter(|&(a, b)| wanted(case.pairs.cpu(a), case.pairs.cpu(b)))
+            .filter(|&(a, b)| is_selected(case.pairs.cpu(a), case.pairs.cpu(b)))
             .map(|(a, b)| contention.at(a, b))
             .filter(|ratio| ratio.is_finite())
             .collect()
     };
-    let in_one = |a: usize, b: usize| shared.iter().any(|g| g.contains(a) && g.contains(b));
+    let are_siblings = |a: usize, b: usize| shared.iter().any(|g| g.contains(a) && g.contains(b));
     let (tried, what) = if shared.is_empty() {
         (ratios(&|_, _| true), "the nearest CPUs")
     } else {
-        (ratios(&in_one), "CPUs that are reported as siblings")
+        (ratios(&are_siblings), "CPUs that are reported as siblings")
     };
     if tried.is_empty() {
         return Opinion::cannot_tell(claim, "Contention between CPUs could not be measured.");
     }
     let high = quantile(&tried, 0.9);
-    let of_all = match tried.len() {
+    let sample = match tried.len() {
         1 => String::new(),
         pairs => format!(" (90th percentile of {})", count(pairs, "pair")),
     };
     let measured = format!(
-        "Work on {what} takes {high:.2} times as long in parallel as alone{of_all}: they share no core.",
+        "Work on {what} takes {high:.2} times as long in parallel as alone{sample}: they share no core.",
     );
     if high > NO_CONTENTION {
         return Opinion::cannot_tell(
@@ -236,8 +235,8 @@ fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
     }
 }
 
-/// Latencies of measured pairs, in ns: within the groups, and across.
-fn inside_and_across(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>) {
+/// Latencies of measured pairs, in ns: within the groups, and across. SMT siblings do not count.
+fn split_latencies(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>) {
     let pairs = case.pairs;
     let group = |cpu: usize| groups.iter().position(|g| g.contains(cpu));
     let smt = case.wiring.level(LevelKind::Smt);
@@ -258,10 +257,9 @@ fn inside_and_across(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>)
     (inside, across)
 }
 
-/// The report draws boundaries that the inference did not find: is there any
-/// difference across them?
-fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
-    let (inside, across) = inside_and_across(case, shared);
+/// Inference did not find the reported boundaries: do latencies across them differ from those within?
+fn judge_boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
+    let (inside, across) = split_latencies(case, shared);
     if inside.len() < MIN_PAIRS || across.len() < MIN_PAIRS {
         return Opinion::cannot_tell(
             claim,
@@ -285,7 +283,7 @@ fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) 
             kind,
             claim,
             format!("{measured} There is no boundary."),
-            if is_enough { 0.9 } else { SURE },
+            if is_enough { 0.9 } else { MIN_CONFIDENCE },
         )
     } else if far > BOUNDARY * near && is_separate {
         agrees(claim, measured, 0.8)
@@ -294,16 +292,16 @@ fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) 
     }
 }
 
-/// One load from the outermost measured cache but the first two, ns.
+/// Latency of a load from the outermost measured cache beyond L2, ns.
 fn last_level_load_ns(case: &Case<'_>) -> Option<f64> {
     let plateaus = case.ladder?.plateaus.iter();
     let shared = plateaus.filter(|plateau| plateau.level.is_some_and(|level| level >= 3));
     shared.map(|plateau| plateau.latency_ns).next_back()
 }
 
-/// The report draws no boundary (all in one, or each alone) and none was found. Only the latency of
-/// two CPUs, compared with the machine's own loads, is left to judge by: load and a large mesh
-/// lengthen both, and one absolute figure contradicts nothing.
+/// The report has no boundary (all CPUs in one unit, or each alone), and none was found. Then the
+/// latency between CPUs is compared with that of cache loads. Other load and a large mesh lengthen
+/// both, so an absolute figure alone contradicts nothing.
 fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
     let all = [case
         .pairs
@@ -312,11 +310,11 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
         .iter()
         .copied()
         .collect::<CpuSet>()];
-    let (mut latencies, _) = inside_and_across(case, &all);
+    let (mut latencies, _) = split_latencies(case, &all);
     if latencies.is_empty() {
         let n = case.pairs.len();
-        let every = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b)));
-        latencies = every
+        let pairs = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b)));
+        latencies = pairs
             .map(|(a, b)| case.pairs.latency.at(a, b))
             .filter(|latency| latency.is_finite())
             .collect();
@@ -331,15 +329,15 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     let seen = classify_relation(typical, ratio);
     let load_ns = last_level_load_ns(case);
     let loads = load_ns.map(|load_ns| typical / load_ns);
-    let own = loads.map_or_else(String::new, |loads| {
+    let in_loads = loads.map_or_else(String::new, |loads| {
         format!(", {loads:.1} times a load from the last-level cache")
     });
     let line = format!(
-        "A line takes {typical:.1} ns between CPUs (median of {}{own})",
+        "A line takes {typical:.1} ns between CPUs (median of {}{in_loads})",
         count(latencies.len(), "pair"),
     );
     let is_two = case.pairs.len() == 2;
-    // Beside other programs the loads are slow, and a line between two caches seems near.
+    // Beside other programs loads are slow, so that another cache would seem near.
     let loads = loads.filter(|_| !case.is_disturbed);
     let is_near = loads.is_some_and(|loads| loads <= NEAR_LOADS)
         && ratio.is_none_or(|ratio| ratio <= NO_CONTENTION);
@@ -365,7 +363,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
         ),
         _ => (
             matches!(seen, Relation::SameCore | Relation::SameLlc),
-            // A mesh of many cores on one cache may take as long.
+            // A mesh of many cores with one cache may take as long.
             matches!(seen, Relation::OtherLlc | Relation::OtherPackage) && is_two && is_far,
         ),
     };
@@ -383,7 +381,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     }
 }
 
-/// What a long way between CPUs means where nothing else decides, after its length.
+/// What a long latency between CPUs may mean if nothing else decides.
 const DISTURBED: &str =
     ", as between CPUs without a common cache; but others disturbed the probes.";
 const UNSURE: &str = ", as between CPUs without a common cache, or on one that is large or busy.";

@@ -1,68 +1,70 @@
-//! Registers that only count: they advance by the same amount from each sample to the next, and no
-//! code nearby reads memory through them or multiplies with them.
+//! Registers that only count: they advance by about the same amount from each sample to the next,
+//! and no code nearby uses them in an address or a multiplication.
 //!
-//! A poll that counts its empty turns makes no progress by counting. A walk moves the address that
-//! it reads; a state jumps about.
+//! A polling loop that counts its iterations makes no progress by that. A loop that walks through
+//! memory changes the register that it reads through, and a register with a computed state does not
+//! advance evenly.
 
 use std::collections::BTreeMap;
 
 use pinwise_code::{Registers, Verb, operation_at};
 use pinwise_profile::{REGISTERS, Samples, Step};
 
-/// Instructions further apart than this belong to different code, bytes.
-const NEAR: u64 = 512;
-/// Changes of a register that are needed to know that it counts.
+/// Instructions further apart than this, in bytes, belong to different pieces of code.
+const MAX_DISTANCE: u64 = 512;
+/// A register that changed less often is not known to count.
 const MIN_CHANGES: usize = 10;
-/// A count's change is within this factor of its median: a processor's speed differs from sample to
-/// sample if others share it.
-const FACTOR: f64 = 4.0;
-/// How x86 numbers the registers of [`REGISTERS`].
-pub(super) const NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+/// Each change of a counting register is within this factor of its median change. It is large
+/// because a processor's speed differs from sample to sample if others share it.
+const MAX_RATIO: f64 = 4.0;
+/// x86's number of each register of [`REGISTERS`], in the same order.
+pub(super) const X86_NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// How far each register that counts goes from one sample of a thread to the
-/// next.
+/// How far each counting register of a thread advances from one sample to the next.
 #[derive(Debug)]
 pub(super) struct Counters {
-    medians: [Option<f64>; REGISTERS.len()],
-    /// By frame: registers that code near it computes with.
+    /// In the order of [`REGISTERS`]; `None`: it hardly ever changes.
+    median_changes: [Option<f64>; REGISTERS.len()],
+    /// By frame: the registers that code near it uses in addresses and multiplications.
     used: BTreeMap<usize, Registers>,
 }
 
 impl Counters {
-    /// From the samples of a thread seen at these frames, with the loops around them and the steps
-    /// that it took.
+    /// Finds the counters of a thread. `frames` are those that it was seen at, each with start and
+    /// end of the loop around it; `steps` are its pairs of neighbouring samples.
     pub(super) fn from_samples(
         samples: &Samples,
         frames: &BTreeMap<usize, Option<(u64, u64)>>,
         steps: &[&Step],
     ) -> Self {
         Self {
-            medians: std::array::from_fn(|register| median(steps, register)),
+            median_changes: std::array::from_fn(|register| median_change(steps, register)),
             used: find_used_registers(samples, frames),
         }
     }
 
-    /// Between two samples at one instruction, did nothing but counts change?
+    /// Did no register but counters change between two samples at one instruction?
     pub(super) fn is_still(&self, step: &Step) -> bool {
         let used = self.used.get(&step.from).copied();
         let mut changes = step.changes.iter().enumerate();
         changes.all(|(register, &change)| {
             change == 0
-                || used.is_some_and(|used| !used.holds(NUMBERS[register]))
+                || used.is_some_and(|used| !used.holds(X86_NUMBERS[register]))
                     && self.is_count(register, change)
         })
     }
 
     fn is_count(&self, register: usize, change: i64) -> bool {
-        self.medians[register].is_some_and(|median| {
-            let times = change as f64 / median;
-            (1.0 / FACTOR..=FACTOR).contains(&times)
+        self.median_changes[register].is_some_and(|median| {
+            let ratio = change as f64 / median;
+            (1.0 / MAX_RATIO..=MAX_RATIO).contains(&ratio)
         })
     }
 }
 
-/// The usual change of a register, if it has changed often enough.
-fn median(steps: &[&Step], register: usize) -> Option<f64> {
+/// The median change of a register, without the steps that left it alone; `None` if it changed too
+/// rarely.
+fn median_change(steps: &[&Step], register: usize) -> Option<f64> {
     let mut changes: Vec<i64> = steps
         .iter()
         .filter_map(|step| step.changes.get(register).copied())
@@ -72,8 +74,8 @@ fn median(steps: &[&Step], register: usize) -> Option<f64> {
     (changes.len() >= MIN_CHANGES).then(|| changes[changes.len() / 2] as f64)
 }
 
-/// Registers used in addresses and products, in the code between neighbouring frames and in the
-/// loops around them.
+/// By frame: registers used in addresses and multiplications, in the code between neighbouring
+/// frames and in the loops around them.
 fn find_used_registers(
     samples: &Samples,
     frames: &BTreeMap<usize, Option<(u64, u64)>>,
@@ -83,7 +85,7 @@ fn find_used_registers(
     sorted.sort_by_key(|&frame| place(frame));
     let pieces = sorted.chunk_by(|&a, &b| {
         let (before, after) = (place(a), place(b));
-        before.0 == after.0 && after.1 - before.1 <= NEAR
+        before.0 == after.0 && after.1 - before.1 <= MAX_DISTANCE
     });
     let mut found = BTreeMap::new();
     for piece in pieces {
@@ -93,13 +95,13 @@ fn find_used_registers(
         let (from, to) = spans.fold((first, last), |(from, to), (start, end)| {
             (from.min(start), to.max(end))
         });
-        let used = used_between(samples, pid, from, to);
+        let used = find_used_between(samples, pid, from, to);
         found.extend(piece.iter().map(|&frame| (frame, used)));
     }
     found
 }
 
-fn used_between(samples: &Samples, pid: i32, first: u64, last: u64) -> Registers {
+fn find_used_between(samples: &Samples, pid: i32, first: u64, last: u64) -> Registers {
     let mut used = Registers::NONE;
     let Some(code) = samples.code_at(pid, first) else {
         return used;

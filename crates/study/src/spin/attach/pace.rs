@@ -1,31 +1,32 @@
-//! The cost of a hint, seen from outside: loops count in registers, and neighbouring samples show
-//! how far the count went in how much time.
+//! The cost of a hint in a running program: if a loop counts its iterations in a register, two
+//! neighbouring samples show how many iterations took how much time.
 
 use pinwise_code::disassemble;
 use pinwise_profile::{REGISTERS, Samples, Step};
 use pinwise_spin::loops::SpinLoop;
 use pinwise_stats::describe::quantile;
 
-/// Pairs that are needed at least.
+/// Fewer pairs of samples give no result.
 const MIN_PAIRS: usize = 8;
-/// Iterations between two samples at least: a count that restarts at every
-/// look hardly moves.
+/// Pairs with fewer iterations between them are ignored: a counter that restarts at every check of
+/// the awaited value hardly moves.
 const MIN_ITERATIONS: f64 = 16.0;
-/// Half of the pairs agree within this part of their median.
-const CLOSE: f64 = 0.1;
-/// Beyond this many times the machine's own figure it is not the cost of a hint.
-const FAR: f64 = 20.0;
+/// The quartiles of the pairs' times lie within this share of their median.
+const MAX_QUARTILE_DISTANCE: f64 = 0.1;
+/// A time that differs by more than this factor from a PAUSE measured on the machine is not the
+/// cost of a hint.
+const MAX_RATIO: f64 = 20.0;
 
-/// How fast a loop goes.
+/// How fast a loop iterates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pace {
-    /// One hint with its share of the loop, ns.
+    /// Duration of an iteration divided by its hints, ns.
     pub(super) hint_ns: f64,
     /// Pairs of samples that it is based on.
     pub(super) pairs: usize,
 }
 
-/// The pace of a loop, if a register counts its iterations.
+/// Measures the pace of a loop; `None` if no register counts its iterations.
 pub(super) fn measure_pace(
     samples: &Samples,
     pid: i32,
@@ -50,17 +51,17 @@ pub(super) fn measure_pace(
         .map(|instruction| instruction.text)
         .collect();
     let paces = (0..REGISTERS.len()).filter_map(|register| {
-        let stride = stride(&texts, REGISTERS[register])?;
-        pace_of_register(&steps, register, stride, found.hints)
+        let stride = find_stride(&texts, REGISTERS[register])?;
+        measure_pace_by(&steps, register, stride, found.hints)
     });
     let best = paces.max_by_key(|pace| pace.pairs)?;
-    let is_near = pause_ns.is_none_or(|own| (own / FAR..own * FAR).contains(&best.hint_ns));
-    is_near.then_some(best)
+    let is_plausible =
+        pause_ns.is_none_or(|ns| (ns / MAX_RATIO..ns * MAX_RATIO).contains(&best.hint_ns));
+    is_plausible.then_some(best)
 }
 
-/// The pace by one register: the median over pairs that count in the usual
-/// direction.
-fn pace_of_register(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace> {
+/// The pace according to one register: the median over the pairs between which it advanced.
+fn measure_pace_by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace> {
     let stride = stride as f64;
     let times = steps.iter().filter_map(|step| {
         let iterations = *step.changes.get(register)? as f64 / stride;
@@ -70,27 +71,29 @@ fn pace_of_register(steps: &[&Step], register: usize, stride: i64, hints: u32) -
     if times.len() < MIN_PAIRS {
         return None;
     }
-    // A count that restarted in between went less far than the time says, as did a preempted
-    // thread: both give higher values.
+    // If the counter restarted between two samples, or the thread was preempted, the time per
+    // iteration comes out too high: only values near the low end are used.
     let low = quantile(&times, 0.25);
     let near: Vec<f64> = times.iter().copied().filter(|t| *t <= low * 1.5).collect();
     let median = quantile(&near, 0.5);
-    let is_close = quantile(&near, 0.75) - quantile(&near, 0.25) <= 2.0 * CLOSE * median;
+    let quartile_distance = quantile(&near, 0.75) - quantile(&near, 0.25);
+    let is_close = quartile_distance <= 2.0 * MAX_QUARTILE_DISTANCE * median;
     (is_close && near.len() >= MIN_PAIRS).then_some(Pace {
         hint_ns: median,
         pairs: near.len(),
     })
 }
 
-/// By how much one iteration changes a register, if a single instruction changes it by a constant.
-fn stride(texts: &[String], register: &str) -> Option<i64> {
+/// By how much an iteration changes a register; `None` unless exactly one instruction changes it,
+/// by a constant.
+fn find_stride(texts: &[String], register: &str) -> Option<i64> {
     let mut strides = texts.iter().filter_map(|text| {
         let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
         let mut operands = operands.split(',').map(str::trim);
         if !is_part_of(operands.next()?, register) {
             return None;
         }
-        let constant = operands.next().and_then(parse);
+        let constant = operands.next().and_then(parse_constant);
         match name {
             "inc" => Some(1),
             "dec" => Some(-1),
@@ -113,13 +116,13 @@ fn is_part_of(operand: &str, register: &str) -> bool {
     operand == register || operand == half
 }
 
-/// A constant as the disassembler writes it.
-fn parse(text: &str) -> Option<i64> {
+/// Parses a constant as disassemblers write it: `0FFh`, `0xff` or `255`.
+fn parse_constant(text: &str) -> Option<i64> {
     let hexadecimal = text
         .strip_suffix('h')
         .or_else(|| text.strip_prefix("0x"))
         .and_then(|digits| i64::from_str_radix(digits, 16).ok());
-    // As 32-bit code has small negative numbers.
+    // Small negative numbers in 32-bit code appear as large unsigned ones.
     let wrapped = hexadecimal.map(|value| match i32::try_from(value - (1 << 32)) {
         Ok(negative) if value > i64::from(i32::MAX) => i64::from(negative),
         _ => value,
@@ -132,17 +135,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strides_of_counters() {
+    fn a_stride_is_found_if_one_instruction_adds_a_constant() {
         let texts =
             |lines: &[&str]| -> Vec<String> { lines.iter().map(|l| (*l).to_owned()).collect() };
-        let stride_of = |lines: &[&str]| stride(&texts(lines), "rcx");
+        let stride_of = |lines: &[&str]| find_stride(&texts(lines), "rcx");
         assert_eq!(stride_of(&["pause", "dec ecx", "jne 1000h"]), Some(-1));
         assert_eq!(stride_of(&["pause", "add rcx, 2"]), Some(2));
         assert_eq!(stride_of(&["sub rcx,1"]), Some(-1));
         assert_eq!(stride_of(&["add ecx,0FFFFFFFFh"]), Some(-1));
         assert_eq!(stride_of(&["inc rdx"]), None);
-        // Changed twice, or by an unknown instruction.
+        // Several instructions change it.
         assert_eq!(stride_of(&["inc rcx", "add rcx,rdx", "inc rcx"]), None);
-        assert_eq!(stride(&texts(&["inc r9d"]), "r9"), Some(1));
+        assert_eq!(find_stride(&texts(&["inc r9d"]), "r9"), Some(1));
     }
 }

@@ -1,5 +1,6 @@
-//! Progress loops of libraries: they poll queues until something arrives, through function
-//! pointers, so that no loop shows whether anything did. They are recognised by name instead.
+//! Progress loops of libraries, which poll queues until something arrives. They do so through
+//! function pointers, so that the loop's code does not show whether it waits; they are recognised
+//! by name instead.
 
 use pinwise_profile::{Samples, Stack};
 
@@ -18,7 +19,7 @@ const LOOPS: [(&str, &str); 10] = [
 ];
 
 /// The library whose progress loop a stack is in.
-pub(super) fn library(samples: &Samples, stack: &Stack) -> Option<&'static str> {
+pub(super) fn find_library(samples: &Samples, stack: &Stack) -> Option<&'static str> {
     let symbols = stack
         .frames
         .iter()

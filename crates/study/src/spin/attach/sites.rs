@@ -1,4 +1,4 @@
-//! The place where a stack was seen: the loop around its innermost address, or around the call of a
+//! The place where a stack spins: the loop around its innermost address, or around the call of a
 //! function that only hints.
 
 use std::cmp::Ordering;
@@ -9,11 +9,11 @@ use pinwise_code::{Code, disassemble, operation_at};
 use pinwise_profile::{Frame, Samples, Stack};
 use pinwise_spin::loops::{LoopKind, SpinLoop, loop_at};
 
-/// Callers in which a loop is looked for: the innermost function and one more.
-const LEVELS: usize = 2;
+/// Innermost frames that are searched for a loop.
+const SEARCHED_FRAMES: usize = 2;
 /// Kernel functions that indicate `sched_yield`.
 const YIELD: &str = "sched_yield";
-/// Functions that only yield: their callers are what waits.
+/// Functions that only yield: it is their callers that wait.
 const YIELDING: [&str; 6] = [
     YIELD,
     "osyield",
@@ -22,8 +22,8 @@ const YIELDING: [&str; 6] = [
     "thread::yield_now",
     "naked_yield",
 ];
-/// Functions of Go's scheduler while a goroutine yields; on the goroutine's own stack its caller
-/// follows.
+/// Functions in which a goroutine yields. The last is on the goroutine's own stack, followed by its
+/// caller; the others are on the scheduler's.
 const GO_YIELDS: [&str; 3] = [
     "runtime.gosched_m",
     "runtime.goschedImpl",
@@ -33,14 +33,23 @@ const GO_YIELDS: [&str; 3] = [
 /// A place that spins.
 #[derive(Debug, Clone)]
 pub(super) struct Site {
-    /// A frame of it.
+    /// A frame in it.
     pub(super) frame: usize,
     /// The loop; `None` for yielding without a loop in sight.
     pub(super) spin_loop: Option<SpinLoop>,
     /// Bytes from the start of the place to the frame's address, if there is no loop.
     from_start: u64,
-    /// Key that groups samples of one place: file or process, address, kind.
-    key: (String, u64, LoopKind),
+    key: SiteKey,
+}
+
+/// What samples of one place have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SiteKey {
+    /// Path of the file with the code; without one the process ID.
+    file: String,
+    /// Address of the loop or function, in its file if there is one.
+    address: u64,
+    kind: LoopKind,
 }
 
 impl PartialEq for Site {
@@ -65,46 +74,59 @@ impl Ord for Site {
 
 impl Site {
     fn new(samples: &Samples, frame: usize, kind: LoopKind, spin_loop: Option<SpinLoop>) -> Self {
-        let of = &samples.frames[frame];
-        let place = match (of.file_address, of.module) {
+        Self::with_offset(samples, frame, kind, spin_loop, 0)
+    }
+
+    fn with_offset(
+        samples: &Samples,
+        frame: usize,
+        kind: LoopKind,
+        spin_loop: Option<SpinLoop>,
+        from_start: u64,
+    ) -> Self {
+        let in_frame = &samples.frames[frame];
+        let file = match (in_frame.file_address, in_frame.module) {
             (Some(_), Some(module)) => samples.modules[module].path.clone(),
-            _ => of.pid.to_string(),
+            _ => in_frame.pid.to_string(),
         };
+        let address = 0;
         let mut site = Self {
             frame,
             spin_loop,
-            from_start: 0,
-            key: (place, 0, kind),
+            from_start,
+            key: SiteKey {
+                file,
+                address,
+                kind,
+            },
         };
-        site.key.1 = site.address(of);
+        site.key.address = site.address(in_frame);
         site
     }
 
-    /// A function that waits without a loop of its own in sight.
-    pub(super) fn waiting_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
-        let mut site = Self::new(samples, frame, kind, None);
+    /// A function that waits, although no loop was found in it.
+    pub(super) fn from_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
         let symbol = samples.frames[frame].symbol.as_ref();
-        site.from_start = symbol.map_or(0, |symbol| symbol.offset);
-        site.key.1 = site.address(&samples.frames[frame]);
-        site
+        let offset = symbol.map_or(0, |symbol| symbol.offset);
+        Self::with_offset(samples, frame, kind, None, offset)
     }
 
-    /// Hints of one iteration.
+    /// Hints in one iteration.
     pub(super) fn hints(&self) -> u32 {
         self.spin_loop.as_ref().map_or(0, |found| found.hints)
     }
 
-    /// Does one of its hints last for as long as the program asks?
+    /// Does one of its hints wait until a time that the program sets?
     pub(super) fn has_deadline(&self) -> bool {
         let found = self.spin_loop.as_ref();
         found.is_some_and(|found| found.has_deadline)
     }
 
     pub(super) const fn kind(&self) -> LoopKind {
-        self.key.2
+        self.key.kind
     }
 
-    /// Address of the loop: in its file if it has one.
+    /// Address of the loop or function, in its file if it has one.
     pub(super) fn address(&self, frame: &Frame) -> u64 {
         let first = frame.address.wrapping_sub(self.from_start);
         let start = self.spin_loop.as_ref().map_or(first, |l| l.start);
@@ -114,8 +136,8 @@ impl Site {
         }
     }
 
-    /// Cost of a hint there, if a register counts the turns.
-    pub(super) fn pace(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<Pace> {
+    /// Measures the cost of a hint in the loop, if a register counts its iterations.
+    pub(super) fn measure_pace(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<Pace> {
         let pid = samples.frames[self.frame].pid;
         pace::measure_pace(samples, pid, self.spin_loop.as_ref()?, pause_ns)
     }
@@ -130,13 +152,12 @@ impl Site {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     loops: BTreeMap<usize, Option<SpinLoop>>,
-    /// Places at which a loop waits, by process and its first address.
+    /// Addresses at which a loop waits, by process and the loop's start.
     anchors: BTreeMap<(i32, u64), Anchors>,
 }
 
 impl Sites {
-    /// The place that a stack spins in, and the depth of its frame; `None` for
-    /// work.
+    /// The place that a stack spins in, and the depth of its frame; `None` for work.
     pub(super) fn locate(&mut self, samples: &Samples, stack: &Stack) -> Option<(Site, usize)> {
         let is_kernel = |&frame: &usize| samples.frames[frame].is_kernel;
         let depth = stack.frames.iter().take_while(|f| is_kernel(f)).count();
@@ -146,34 +167,35 @@ impl Sites {
         if yields || is_named(samples, first, YIELD) {
             let only_yields =
                 |frame: &&usize| YIELDING.iter().any(|name| is_named(samples, **frame, name));
-            let into = user.iter().take_while(only_yields).count();
-            let into = into.min(user.len() - 1);
-            let site = Site::new(samples, user[into], LoopKind::Yielding, None);
-            return Some((site, depth + into));
+            let caller = user.iter().take_while(only_yields).count();
+            let caller = caller.min(user.len() - 1);
+            let site = Site::new(samples, user[caller], LoopKind::Yielding, None);
+            return Some((site, depth + caller));
         }
         if let Some(at) = user
             .iter()
             .rposition(|&frame| GO_YIELDS.iter().any(|name| is_named(samples, frame, name)))
         {
             let is_own = is_named(samples, user[at], GO_YIELDS[2]);
-            let into = (at + usize::from(is_own)).min(user.len() - 1);
-            let site = Site::waiting_function(samples, user[into], LoopKind::Yielding);
-            return Some((site, depth + into));
+            let caller = (at + usize::from(is_own)).min(user.len() - 1);
+            let site = Site::from_function(samples, user[caller], LoopKind::Yielding);
+            return Some((site, depth + caller));
         }
         if depth > 0 {
             // In the kernel for another reason: a system call, a page fault, an interrupt. Spinning
-            // is interrupted as well, but not for long.
+            // threads are interrupted as well, but only briefly.
             return None;
         }
         if is_in_vdso(samples, first) {
-            // Readers of the clock try again only while it is being set.
+            // Its loops repeat only while the kernel updates the clock.
             return None;
         }
-        for (level, &frame) in user.iter().enumerate().take(LEVELS) {
+        for (level, &frame) in user.iter().enumerate().take(SEARCHED_FRAMES) {
             let Some(found) = self.find_loop_around(samples, frame) else {
                 continue;
             };
-            // A loop of work is work, whoever called it; a caller's loop counts only if it waits.
+            // Work in a loop stays work in whatever loop its caller is; a caller's loop counts only
+            // if it has a hint.
             if found.kind == LoopKind::Work || (level > 0 && found.hints == 0) {
                 return None;
             }
@@ -183,34 +205,34 @@ impl Sites {
         None
     }
 
-    /// The position of the innermost address in its loop.
-    pub(super) fn standing(
+    /// The position of the innermost frame in the loop of its site.
+    pub(super) fn find_position(
         &mut self,
         samples: &Samples,
         innermost: usize,
         site: &Site,
-    ) -> Standing {
+    ) -> LoopPosition {
         let (Some(found), Some(code)) = (&site.spin_loop, site.code(samples)) else {
-            return Standing::AtAtomic;
+            return LoopPosition::AtAtomic;
         };
         if innermost != site.frame {
-            return Standing::AtHint;
+            return LoopPosition::AtHint;
         }
         let Frame { pid, address, .. } = samples.frames[innermost];
         let anchors = self
             .anchors
             .entry((pid, found.start))
-            .or_insert_with(|| anchors(code, found));
+            .or_insert_with(|| Anchors::new(code, found));
         if anchors.hints.contains(&address) {
-            Standing::AtHint
+            LoopPosition::AtHint
         } else if anchors.atomics.contains(&address) {
-            Standing::AtAtomic
+            LoopPosition::AtAtomic
         } else {
-            Standing::Elsewhere
+            LoopPosition::Elsewhere
         }
     }
 
-    /// The innermost loop.
+    /// The innermost loop around a frame's address.
     pub(super) fn find_loop_around(
         &mut self,
         samples: &Samples,
@@ -226,37 +248,39 @@ impl Sites {
 
 /// The position of a sample in a waiting loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum LoopPosition {
     /// At a hint, right behind it, or in a function that hints for the loop.
     AtHint,
-    /// At a locked instruction or right behind it, or in what waits without a loop.
+    /// At a locked instruction or right behind it, or in a function that waits without a loop.
     AtAtomic,
     Elsewhere,
 }
 
-/// Addresses at which a thread that waits in a loop is seen: its hints and
-/// locked instructions, and what follows each.
+/// Addresses at which a thread that waits in a loop is seen: its hints and locked instructions, and
+/// the instruction behind each.
 #[derive(Debug)]
 struct Anchors {
     hints: Vec<u64>,
     atomics: Vec<u64>,
 }
 
-fn anchors(code: &Code, found: &SpinLoop) -> Anchors {
-    let with_next = |at: u64| {
-        let operation = operation_at(code, at);
-        operation.map_or_else(Vec::new, |one| vec![one.address, one.end()])
-    };
-    let all = disassemble(code, found.start, found.end);
-    let all = all.iter().map(|one| one.address);
-    let locked = all.filter(|&at| operation_at(code, at).is_some_and(|one| one.is_locked));
-    Anchors {
-        hints: found.hinting.iter().copied().flat_map(with_next).collect(),
-        atomics: locked.flat_map(with_next).collect(),
+impl Anchors {
+    fn new(code: &Code, found: &SpinLoop) -> Self {
+        let with_next = |at: u64| {
+            let operation = operation_at(code, at);
+            operation.map_or_else(Vec::new, |one| vec![one.address, one.end()])
+        };
+        let all = disassemble(code, found.start, found.end);
+        let all = all.iter().map(|one| one.address);
+        let locked = all.filter(|&at| operation_at(code, at).is_some_and(|one| one.is_locked));
+        Self {
+            hints: found.hinting.iter().copied().flat_map(with_next).collect(),
+            atomics: locked.flat_map(with_next).collect(),
+        }
     }
 }
 
-/// Is it code that the kernel maps into every program, to read the clock by?
+/// Is it in the vDSO: code of the kernel, mapped into every program, that mainly reads the clock?
 pub(super) fn is_in_vdso(samples: &Samples, frame: usize) -> bool {
     let module = samples.frames[frame].module;
     module.is_some_and(|module| samples.modules[module].path == "[vdso]")

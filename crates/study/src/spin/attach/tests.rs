@@ -1,4 +1,4 @@
-//! Where made-up samples of real machine code say that a program spins.
+//! Judges synthetic samples of real machine code.
 
 use std::collections::BTreeMap;
 
@@ -52,11 +52,17 @@ const BYTES: [(u64, &[u8]); 4] = [
     ),
 ];
 
+/// The blind loop, right behind its hint.
 const BLIND: u64 = 0x1007;
+/// The blind loop, elsewhere.
 const DEC: u64 = 0x1009;
+/// The loop that works.
 const SUM: u64 = 0x1014;
+/// The function that only hints, right behind its hint.
 const HINT: u64 = 0x1022;
+/// The polling loop, right behind its call of that function.
 const AFTER_CALL: u64 = 0x1035;
+/// CPU time between two samples.
 const PERIOD_NS: u64 = 1_000_000;
 
 fn code() -> Code {
@@ -88,18 +94,18 @@ fn frame(address: u64, is_kernel: bool, name: Option<&str>) -> Frame {
     }
 }
 
-/// Stacks by their frames' addresses and how often each was seen; addresses beyond 0xffff are the
-/// kernel's, with the name given.
+/// Samples of stacks, each given by its frames' addresses and its count. Addresses beyond 0xffff are
+/// in the kernel function `kernel`.
 fn sample_stacks(stacks: &[(&[u64], u64)], kernel: &str) -> SamplingResult {
     let mut frames = Vec::new();
-    let mut made = Vec::new();
+    let mut sampled = Vec::new();
     for (addresses, count) in stacks {
         let first = frames.len();
         frames.extend(addresses.iter().map(|&address| {
             let is_kernel = address > 0xffff;
             frame(address, is_kernel, is_kernel.then_some(kernel))
         }));
-        made.push(Stack {
+        sampled.push(Stack {
             thread: 0,
             frames: (first..frames.len()).collect(),
             is_broken: false,
@@ -123,7 +129,7 @@ fn sample_stacks(stacks: &[(&[u64], u64)], kernel: &str) -> SamplingResult {
                 path: "//anon".to_owned(),
             }],
             frames,
-            stacks: made,
+            stacks: sampled,
             code: vec![(7, code())],
             steps: Vec::new(),
             stack_pointers: BTreeMap::new(),
@@ -136,9 +142,9 @@ fn sample_stacks(stacks: &[(&[u64], u64)], kernel: &str) -> SamplingResult {
     }
 }
 
-fn judge_samples(sampled: &SamplingResult) -> SpinAttachRecord {
+fn attach_to(sampled: &SamplingResult) -> SpinAttachRecord {
     let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
-    let about = About {
+    let origin = SampleOrigin {
         host: HostRecord::new("local".to_owned(), false, &topology),
         source: TraceSource::Process {
             pid: 7,
@@ -147,12 +153,12 @@ fn judge_samples(sampled: &SamplingResult) -> SpinAttachRecord {
         pause_ns: Some(40.0),
         tags: Vec::new(),
     };
-    judge(sampled, about)
+    judge_samples(sampled, origin)
 }
 
 #[track_caller]
-fn check(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work: u64) {
-    let record = judge_samples(&sample_stacks(stacks, kernel));
+fn check_places(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work: u64) {
+    let record = attach_to(&sample_stacks(stacks, kernel));
     let places = record.places.iter();
     let found: Vec<(&str, u64)> = places.map(|p| (p.kind.as_str(), p.samples)).collect();
     assert_eq!(found, expected);
@@ -163,8 +169,8 @@ fn check(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work:
 #[test]
 fn time_goes_to_the_loop_it_was_seen_in() {
     let stacks: [(&[u64], u64); 3] = [(&[BLIND], 90), (&[DEC], 5), (&[SUM], 40)];
-    check(&stacks, "", &[("blind_delay", 95)], 40);
-    let record = judge_samples(&sample_stacks(&stacks, ""));
+    check_places(&stacks, "", &[("blind_delay", 95)], 40);
+    let record = attach_to(&sample_stacks(&stacks, ""));
     assert_eq!(record.places[0].gap_hints, Some(30));
     assert_eq!(record.places[0].address, 0x1005);
     assert_eq!(record.places[0].code.len(), 3);
@@ -181,7 +187,7 @@ fn time_goes_to_the_loop_it_was_seen_in() {
 fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
     let mut waits = sample_stacks(&[(&[BLIND], 60), (&[DEC], 40)], "");
     add_neighbours(&mut waits, 1, &[0; 40]);
-    let record = judge_samples(&waits);
+    let record = attach_to(&waits);
     let places: Vec<_> = record
         .places
         .iter()
@@ -192,25 +198,25 @@ fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
 
 #[test]
 fn a_function_that_only_hints_belongs_to_its_caller() {
-    check(&[(&[HINT, AFTER_CALL], 50)], "", &[("polling", 50)], 0);
+    check_places(&[(&[HINT, AFTER_CALL], 50)], "", &[("polling", 50)], 0);
     // Called outside of any loop it is not spinning.
-    check(&[(&[HINT, 0x103a], 50)], "", &[], 50);
+    check_places(&[(&[HINT, 0x103a], 50)], "", &[], 50);
 }
 
 #[test]
 fn a_loop_that_is_never_seen_waiting_does_not_wait() {
-    check(&[(&[DEC], 90), (&[BLIND], 10)], "", &[], 100);
+    check_places(&[(&[DEC], 90), (&[BLIND], 10)], "", &[], 100);
 }
 
 #[test]
-fn the_kernel_tells_of_yields() {
+fn a_stack_in_the_kernels_yield_function_yields() {
     let yields: [(&[u64], u64); 1] = [(&[0xfff1_0000, 0x1035], 30)];
-    check(&yields, "__x64_sys_sched_yield", &[("yielding", 30)], 0);
-    check(&yields, "do_page_fault", &[], 30);
+    check_places(&yields, "__x64_sys_sched_yield", &[("yielding", 30)], 0);
+    check_places(&yields, "do_page_fault", &[], 30);
 }
 
-/// A thread's samples: the kernel's functions from the innermost outwards, those of the
-/// program behind a bar, and how often.
+/// Checks the time of a thread that spins and works. Each sample has functions from the innermost
+/// outwards, first those of the kernel, then behind a bar those of the program, and its count.
 #[track_caller]
 fn check_calls(samples: &[(&str, u64)], expected_share: f64, expected_work_s: f64) {
     let mut stacks = Vec::new();
@@ -236,7 +242,7 @@ fn check_calls(samples: &[(&str, u64)], expected_share: f64, expected_work_s: f6
             inlined: Vec::new(),
         });
     }
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     let share = record.spin_share.unwrap();
     assert!((share - expected_share).abs() < 1e-9, "{share}");
     let shares = record.shares.unwrap();
@@ -272,7 +278,7 @@ fn a_thread_that_gets_something_or_sleeps_works() {
         let samples = [&EMPTY_POLLS[..], &[(one, 2)]].concat();
         check_calls(&samples, 0.0, 0.102);
     }
-    // It works between its questions.
+    // It works between its calls.
     let samples = [&EMPTY_POLLS[..], &[(" | main", 30)]].concat();
     check_calls(&samples, 0.0, 0.13);
 }
@@ -289,7 +295,7 @@ fn a_progress_loop_is_named_and_not_called_spinning() {
             inlined: Vec::new(),
         });
     }
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     assert_eq!(record.spin_share, Some(0.0));
     let finding = &record.findings[0];
     assert_eq!(finding.check, "progress_loop");
@@ -298,7 +304,7 @@ fn a_progress_loop_is_named_and_not_called_spinning() {
     );
 }
 
-/// The kernel reports a yield, and the functions above it are named so.
+/// Checks which function of a stack yields; `names` are its functions outside the kernel.
 #[track_caller]
 fn check_yielding(names: &[&str], expected: &str) {
     let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();
@@ -313,7 +319,7 @@ fn check_yielding(names: &[&str], expected: &str) {
             inlined: Vec::new(),
         });
     }
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     assert_eq!(record.places[0].function.as_deref(), Some(expected));
     assert_eq!(record.places[0].kind, SpinKind::Yielding);
 }
@@ -350,7 +356,7 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
             inlined: Vec::new(),
         });
     }
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     let places = record.places.iter();
     let found: Vec<_> = places
         .map(|p| (p.function.as_deref().unwrap(), p.samples))
@@ -364,7 +370,7 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
     );
 }
 
-/// Neighbouring samples at one instruction, by how much a register changed.
+/// Adds pairs of neighbouring samples at one frame, each with the change of a register.
 fn add_neighbours(sampled: &mut SamplingResult, frame: usize, changes: &[i64]) {
     let step = |change: i64| {
         let mut changes = vec![0; 16];
@@ -382,54 +388,50 @@ fn add_neighbours(sampled: &mut SamplingResult, frame: usize, changes: &[i64]) {
 }
 
 #[test]
-fn a_thread_that_gets_nowhere_waits() {
+fn a_thread_without_progress_waits() {
     // In functions without a loop: a call returns, and is made again.
     let calls: [(&[u64], u64); 1] = [(&[0x1038, 0x103a], 40)];
     let mut waits = sample_stacks(&calls, "");
     add_neighbours(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
-    assert_eq!(judge_samples(&waits).spin_share, Some(1.0));
-    assert_eq!(judge_samples(&waits).places[0].kind, SpinKind::BareLoad);
-    // One that only counts its turns makes no progress either.
+    assert_eq!(attach_to(&waits).spin_share, Some(1.0));
+    assert_eq!(attach_to(&waits).places[0].kind, SpinKind::BareLoad);
+    // One that only counts its iterations makes no progress either.
     let mut counts = sample_stacks(&calls, "");
     add_neighbours(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
-    assert_eq!(judge_samples(&counts).spin_share, Some(1.0));
-    // A register that jumps about means progress; this few pairs show nothing.
+    assert_eq!(attach_to(&counts).spin_share, Some(1.0));
+    // A register that changes unevenly means progress; too few pairs show nothing.
     for (still, changed) in [(30, 9), (15, 0)] {
         let mut works = sample_stacks(&calls, "");
         let changes = [vec![0; still], vec![7; changed]].concat();
         add_neighbours(&mut works, 0, &changes);
-        assert_eq!(
-            judge_samples(&works).spin_share,
-            Some(0.0),
-            "{still} {changed}"
-        );
+        assert_eq!(attach_to(&works).spin_share, Some(0.0), "{still} {changed}");
     }
     let mut works = sample_stacks(&calls, "");
     add_neighbours(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
-    assert_eq!(judge_samples(&works).spin_share, Some(0.0));
-    // Unless it comes back outside a loop: a function that is called from two places.
+    assert_eq!(attach_to(&works).spin_share, Some(0.0));
+    // Unless values recur outside a loop: a function that is called from two places.
     let recurring = |address: u64| {
         let mut called = sample_stacks(&[(&[address], 40)], "");
         add_neighbours(&mut called, 0, &[1000, -700, 30, 1_000_000].repeat(9));
         for step in &mut called.samples.steps {
             step.recurs = true;
         }
-        judge_samples(&called).spin_share
+        attach_to(&called).spin_share
     };
     assert_eq!(recurring(0x103a), Some(1.0));
     assert_eq!(recurring(0x1038), Some(0.0));
-    // Nor is a count what memory is read by.
+    // A register that memory is read through is no counter.
     let mut walks = sample_stacks(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
     add_neighbours(&mut walks, 0, &[1000; 36]);
     for step in &mut walks.samples.steps {
         step.changes.swap(3, 4);
     }
-    assert_eq!(judge_samples(&walks).spin_share, Some(0.0));
-    // Code that is not read may have effects.
+    assert_eq!(attach_to(&walks).spin_share, Some(0.0));
+    // Without the code, its effects are unknown.
     let mut unread = sample_stacks(&calls, "");
     add_neighbours(&mut unread, 0, &[0; 39]);
     unread.samples.code.clear();
-    assert_eq!(judge_samples(&unread).spin_share, Some(0.0));
+    assert_eq!(attach_to(&unread).spin_share, Some(0.0));
 }
 
 #[test]
@@ -441,10 +443,10 @@ fn results_on_the_own_stack_are_not_work() {
         polls.samples.code[0].1.bytes[0x40..0x45].copy_from_slice(&[0x41, 0x88, 0x04, 0x24, 0xc3]);
         add_neighbours(&mut polls, 0, &[0; 40]);
         polls.samples.stack_pointers = pointing.iter().map(|&bits| (2, bits)).collect();
-        judge_samples(&polls).spin_share
+        attach_to(&polls).spin_share
     };
     assert_eq!(judged_share(&[1 << 12 | 1 << 7]), Some(1.0));
-    // Whose memory it is is not known, or that of another register.
+    // The register is not known to point to the stack.
     assert_eq!(judged_share(&[]), Some(0.0));
     assert_eq!(judged_share(&[1 << 11 | 1 << 7]), Some(0.0));
 }
@@ -459,7 +461,7 @@ fn a_thread_that_does_nothing_but_read_the_clock_waits() {
             source: None,
             inlined: Vec::new(),
         });
-        let share = judge_samples(&sampled).spin_share.unwrap();
+        let share = attach_to(&sampled).spin_share.unwrap();
         assert!(
             (share - expected).abs() < 1e-9,
             "{reading} {working}: {share}"
@@ -471,7 +473,7 @@ fn a_thread_that_does_nothing_but_read_the_clock_waits() {
 }
 
 #[test]
-fn what_one_hint_took_is_seen_in_a_counter() {
+fn a_counting_register_shows_the_cost_of_a_hint() {
     let mut sampled = sample_stacks(&[(&[BLIND], 20), (&[DEC], 20)], "");
     let step = |ns: u64, counted: i64| {
         let mut changes = vec![0; 16];
@@ -494,7 +496,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
         step(9_000_000, 20_000),
     ]);
     sampled.samples.steps = steps;
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     let seen = record.places[0].hint_ns_seen.unwrap();
     assert!((seen - 50.07).abs() < 0.1, "{seen}");
     assert_eq!(record.places[0].hint_ns_pairs, 30);
@@ -505,7 +507,7 @@ fn unobserved_figures_are_null() {
     let mut sampled = sample_stacks(&[], "");
     sampled.samples.event = Event::Proc;
     sampled.samples.threads[0].cpu_s = Some(0.25);
-    let record = judge_samples(&sampled);
+    let record = attach_to(&sampled);
     assert_eq!(record.shares, None);
     assert_eq!(record.spin_share, None);
     assert_eq!(record.pauses_per_s, None);

@@ -1,4 +1,4 @@
-//! PAUSE of described machines: its levels, and the check.
+//! Measures PAUSE on simulated machines: its levels, and the check of algorithms.
 
 use super::*;
 use pinwise_machine::Host;
@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
 };
 
 #[test]
-fn what_a_machine_has_is_found() {
+fn the_pause_and_cycles_of_each_cpu_are_measured() {
     let record = measure_pause(
         "topology = \"core:2 pu:1\"\n[wiring]\npause_ns = 30\nghz = 2.5",
         Some(LIMITS),
@@ -58,21 +58,21 @@ fn two_levels_are_reported() {
 }
 
 #[test]
-fn what_lies_above_a_sharp_level_is_the_other_one() {
+fn scattered_values_above_a_sharp_level_are_a_second_level() {
     // 60 % within 0.1 % of 90 cycles, the rest anywhere from 91.5 to 96.
     let sharp = (0..600).map(|i| 90.0 + 0.0001 * f64::from(i));
     let diffuse = (0..400).map(|i| 91.5 + 4.5 * f64::from(i) / 400.0);
     let both: Vec<f64> = sharp.chain(diffuse).collect();
-    let modes = levels_of_cycles(&both).unwrap();
+    let modes = find_cycle_levels(&both).unwrap();
     assert!((modes.low_share - 0.6).abs() < 0.02, "{modes:?}");
     assert!((modes.high_ns - 93.75).abs() < 0.2, "{modes:?}");
     // One level with noise to both sides, and one with stray batches.
     let wide: Vec<f64> = (0..1000).map(|i| 85.0 + 0.01 * f64::from(i)).collect();
-    assert_eq!(levels_of_cycles(&wide), None);
+    assert_eq!(find_cycle_levels(&wide), None);
     let mut stray = vec![90.0; 950];
     stray.extend((0..50).map(|i| 91.5 + 0.1 * f64::from(i)));
-    assert_eq!(levels_of_cycles(&stray), None);
-    assert_eq!(levels_of_cycles(&[]), None);
+    assert_eq!(find_cycle_levels(&stray), None);
+    assert_eq!(find_cycle_levels(&[]), None);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn long_pauses_fail_the_check() {
 }
 
 #[test]
-fn nothing_measured_is_nothing_known() {
+fn a_machine_without_pause_fails_the_check_with_a_note() {
     let record = measure_pause(
         "topology = \"core:1 pu:1\"\n[wiring]\nlacks = [\"pause\"]",
         Some(LIMITS),

@@ -1,5 +1,5 @@
-//! From what was executed to the record: predictions beside measurements, their errors, and
-//! conclusions in words.
+//! Writes the results of a replay into its record: predictions, measurements, the errors between
+//! them, and conclusions as sentences.
 
 use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_format::whole;
@@ -12,10 +12,10 @@ use pinwise_spin::lateness::{Costs, Ending, ReleaseNotice, UNSTABLE_SHARE};
 use pinwise_stats::describe::{mean, median, quantile};
 use pinwise_topology::Topology;
 
-/// Items that times are reported for, as in the third field report.
-const ITEMS: f64 = 100.0;
+/// Times are reported per this many items, as in the third field report.
+const REPORTED_ITEMS: f64 = 100.0;
 
-/// Writes down all cells of items.
+/// Records all cells of hand-overs.
 pub(super) fn record_hand_overs(
     plan: &ReplayPlan,
     arms: &[Arm],
@@ -25,16 +25,17 @@ pub(super) fn record_hand_overs(
 ) {
     for (arm, cells) in arms.iter().zip(cells) {
         let rows = plan.delays.iter().zip(cells).map(|(&delay, cell)| {
-            let (hold, delay) = plan.times(delay);
-            self::cell(arm, cell, ms(hold), ms(delay), costs)
+            let (hold, delay) = plan.hold_and_delay(delay);
+            record_cell(arm, cell, ms(hold), ms(delay), costs)
         });
-        record.algorithms.push(algorithm(arm, rows.collect()));
+        let algorithm = record_algorithm(arm, rows.collect());
+        record.algorithms.push(algorithm);
     }
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
     record.hint.achieved_ns = median(&achieved);
     record.hint.recipe = all.clone().find_map(|cell| cell.hint_kind).map(record_hint);
-    record.conclusions = conclusions(record);
+    record.conclusions = list_conclusions(record);
 }
 
 pub(super) fn record_hint(kind: HintKind) -> HintRecipe {
@@ -45,9 +46,9 @@ pub(super) fn record_hint(kind: HintKind) -> HintRecipe {
     }
 }
 
-/// An algorithm with its results.
-pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm {
-    let stable = cells.iter().filter(|cell| counts(cell));
+/// Records an algorithm with its results.
+pub(super) fn record_algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm {
+    let stable = cells.iter().filter(|cell| is_comparable(cell));
     let errors: Vec<f64> = stable.filter_map(|cell| cell.error_percent).collect();
     let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     let ends = match (arm.wait.is_endless, arm.ending) {
@@ -71,13 +72,13 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
     }
 }
 
-/// Can theory about hints and looks be compared with this cell? Wake-ups are measured, not
-/// computed, and next to a cliff either result is right.
-fn counts(cell: &ReplayCell) -> bool {
+/// Can this cell be compared with theory? Not if the waiter parked, as wake-ups are measured rather
+/// than computed, and not next to a cliff, where either result is right.
+fn is_comparable(cell: &ReplayCell) -> bool {
     !cell.unstable && cell.predicted.seen == ReleaseSeen::Spinning
 }
 
-fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> ReplayCell {
+fn record_cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> ReplayCell {
     let costs = Costs {
         hint_ns: cell.wanted_ns(costs.hint_ns),
         yield_ns: cell.yield_ns,
@@ -86,7 +87,7 @@ fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> Re
     let free_after_ns = (hold_ms - delay_ms) * 1e6;
     let found = arm.wait.compute_lateness(arm.ending, &costs, free_after_ns);
     let achieved_ns = cell.achieved_ns();
-    let predicted = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
+    let predict = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
     let measured = summarise_items(&cell.items);
     let error = |measured: &ReplayMeasured| {
         let late_us = found.late_ns.filter(|&ns| ns > 0.0)? * 1e-3;
@@ -95,8 +96,8 @@ fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> Re
     ReplayCell {
         hold_ms,
         delay_ms,
-        predicted: predicted(&costs),
-        predicted_as_achieved: achieved_ns.map(|hint_ns| predicted(&Costs { hint_ns, ..costs })),
+        predicted: predict(&costs),
+        predicted_as_achieved: achieved_ns.map(|hint_ns| predict(&Costs { hint_ns, ..costs })),
         hint_achieved_ns: achieved_ns,
         error_percent: measured.as_ref().and_then(error),
         measured,
@@ -116,18 +117,18 @@ fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> Replay
     ReplayPrediction {
         seen: found.seen.into(),
         lateness_us: found.late_ns.map(|ns| ns * 1e-3),
-        seconds_per_100_items: item_s.map(|s| ITEMS * s),
+        seconds_per_100_items: item_s.map(|s| REPORTED_ITEMS * s),
         hints: found.hints,
     }
 }
 
-/// Medians over good items; `None` without any.
+/// Medians over the undisturbed items; `None` if there are none.
 fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
     if items.is_empty() {
         return None;
     }
-    let of = |figure: fn(&HandOver) -> f64| items.iter().map(figure).collect::<Vec<f64>>();
-    let late_us = of(|item| item.late_ns * 1e-3);
+    let collect = |figure: fn(&HandOver) -> f64| items.iter().map(figure).collect::<Vec<f64>>();
+    let late_us = collect(|item| item.late_ns * 1e-3);
     let parks = items
         .iter()
         .filter(|item| item.seen == ReleaseNotice::Parked);
@@ -137,41 +138,42 @@ fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
         lateness_high_us: quantile(&late_us, 0.75),
         lateness_p90_us: quantile(&late_us, 0.9),
         lateness_max_us: quantile(&late_us, 1.0),
-        seconds_per_100_items: ITEMS * quantile(&of(|item| item.item_ns * 1e-9), 0.5),
-        waiter_cpu_s_per_100_items: ITEMS * mean(&of(|item| item.cpu_ns * 1e-9)),
-        hints: whole(quantile(&of(|item| item.hints as f64), 0.5)),
+        seconds_per_100_items: REPORTED_ITEMS * quantile(&collect(|item| item.item_ns * 1e-9), 0.5),
+        waiter_cpu_s_per_100_items: REPORTED_ITEMS * mean(&collect(|item| item.cpu_ns * 1e-9)),
+        hints: whole(quantile(&collect(|item| item.hints as f64), 0.5)),
         parks: parks.count() as u64,
     })
 }
 
-/// The results of the items, as sentences.
-fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
+/// The conclusions from hand-overs, as sentences.
+fn list_conclusions(record: &SpinReplayRecord) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(old_and_new(&record.algorithms));
-    for of in &record.algorithms {
-        sentences.extend(accuracy(of));
+    sentences.extend(describe_largest_difference(&record.algorithms));
+    for replayed in &record.algorithms {
+        sentences.extend(describe_error(replayed));
     }
-    for of in &record.algorithms {
-        sentences.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
+    let is_handoff = record.experiment == ReplayExperiment::Handoff;
+    for replayed in &record.algorithms {
+        sentences.extend(describe_cliffs(replayed, is_handoff));
     }
     sentences
 }
 
-fn accuracy(of: &ReplayedAlgorithm) -> Option<String> {
-    let error = of.median_error_percent?;
-    let cells = match of.stable_cells {
+fn describe_error(replayed: &ReplayedAlgorithm) -> Option<String> {
+    let error = replayed.median_error_percent?;
+    let cells = match replayed.stable_cells {
         1 => "one delay".to_owned(),
         cells => format!("{cells} delays"),
     };
     Some(format!(
         "{}: the measured lateness differs from its prediction by {error:.2} % (median of {cells} \
          away from cliffs).",
-        of.algorithm
+        replayed.algorithm
     ))
 }
 
-/// The delay at which two algorithms differ most.
-fn old_and_new(all: &[ReplayedAlgorithm]) -> Option<String> {
+/// The delay at which the first algorithm differs most from another.
+fn describe_largest_difference(all: &[ReplayedAlgorithm]) -> Option<String> {
     let (first, others) = all.split_first()?;
     let time = |cell: &ReplayCell| cell.measured.as_ref().map(|m| m.seconds_per_100_items);
     let mut farthest: Option<(f64, String)> = None;
@@ -199,8 +201,8 @@ fn old_and_new(all: &[ReplayedAlgorithm]) -> Option<String> {
     farthest.map(|(_, words)| words)
 }
 
-fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
-    let near = of.cells.iter().filter(|cell| cell.unstable);
+fn describe_cliffs(replayed: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
+    let near = replayed.cells.iter().filter(|cell| cell.unstable);
     let near: Vec<String> = near
         .map(|cell| {
             let at_ms = if is_handoff {
@@ -215,13 +217,13 @@ fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
     (!near.is_empty()).then(|| {
         format!(
             "{}: unstable at {}: that small a change of the hint's latency gives another result.",
-            of.algorithm,
+            replayed.algorithm,
             near.join(", ")
         )
     })
 }
 
-/// Remarks on the threads and on what was left out.
+/// Adds notes on the CPUs, on excluded items and on what could not be measured.
 pub(super) fn add_notes(topology: &Topology, record: &mut SpinReplayRecord) {
     let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
     if let [holder, waiter] = record.cpus[..]
@@ -232,7 +234,7 @@ pub(super) fn add_notes(topology: &Topology, record: &mut SpinReplayRecord) {
             "CPUs {holder} and {waiter} share a core and slow each other's hints and work."
         ));
     }
-    let cells = record.algorithms.iter().flat_map(|of| &of.cells);
+    let cells = record.algorithms.iter().flat_map(|one| &one.cells);
     let (wanted, good) = (record.items, cells.clone().map(|cell| cell.items));
     let missing: u64 = good.map(|items| wanted.saturating_sub(items)).sum();
     let left_out: u64 = cells.map(|cell| cell.switched + cell.stopped).sum();

@@ -1,4 +1,4 @@
-//! Threads that contend for a lock, by each algorithm in turn.
+//! Measures threads that contend for a lock, with each algorithm in turn.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use pinwise_record::{ContentionCell, SpinReplayRecord};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_topology::Topology;
 
-/// How long a cell contends.
-const TIME: Duration = Duration::from_millis(350);
-/// Work under the lock: 0.1 to 0.2 µs.
+/// How long threads contend per cell and repeat.
+const CELL_TIME: Duration = Duration::from_millis(350);
+/// Work while holding the lock, cycles: 0.1 to 0.2 µs.
 const SECTION_CYCLES: u32 = 500;
 /// The default numbers of threads per CPU.
 const THREADS_PER_CPU: [usize; 3] = [1, 2, 4];
@@ -46,7 +46,7 @@ pub(super) fn run(
                     waiter: arm.waiter(plan.hint_ns),
                     cpus: allowed.iter().copied().cycle().take(count).collect(),
                     section_cycles: SECTION_CYCLES,
-                    time: TIME,
+                    time: CELL_TIME,
                 };
                 found[at].push(machine.contend(&order)?);
             }
@@ -62,29 +62,31 @@ pub(super) fn run(
     let result = found.iter().flatten().flatten().next();
     record.hint.recipe = result.map(|contended| assemble::record_hint(contended.hint.kind));
     for (arm, found) in arms.iter().zip(&found) {
-        let mut of = assemble::algorithm(arm, Vec::new());
+        let mut replayed = assemble::record_algorithm(arm, Vec::new());
         let cells = threads.iter().zip(found);
-        of.contention = cells.map(|(&count, found)| cell(count, found)).collect();
-        record.algorithms.push(of);
+        let cells = cells.map(|(&count, results)| record_cell(count, results));
+        replayed.contention = cells.collect();
+        record.algorithms.push(replayed);
     }
-    record.conclusions.extend(conclusion(record));
+    record.conclusions.extend(compare_throughput(record));
     record.header.notes.push(
         "Contention also depends on the scheduler: it is measured, not predicted.".to_owned(),
     );
     Ok(())
 }
 
-fn cell(threads: usize, found: &[ContentionResult]) -> ContentionCell {
+/// Medians over the repeats of a cell.
+fn record_cell(threads: usize, results: &[ContentionResult]) -> ContentionCell {
     let median = |figure: fn(&ContentionResult) -> f64| {
-        let values: Vec<f64> = found.iter().map(figure).collect();
+        let values: Vec<f64> = results.iter().map(figure).collect();
         quantile(&values, 0.5)
     };
     ContentionCell {
         threads: threads as u64,
-        operations_per_cpu_s: median(|c| operations(c) / cpu_ns(c) * 1e9),
+        operations_per_cpu_s: median(|c| total_operations(c) / total_cpu_ns(c) * 1e9),
         spinning_share: median(|c| {
             let hints = c.threads.iter().map(|thread| thread.hints as f64);
-            (hints.sum::<f64>() * c.hint.achieved_ns / cpu_ns(c)).min(1.0)
+            (hints.sum::<f64>() * c.hint.achieved_ns / total_cpu_ns(c)).min(1.0)
         }),
         longest_ms: median(|c| {
             let longest = c.threads.iter().map(|thread| thread.longest_ns);
@@ -92,12 +94,12 @@ fn cell(threads: usize, found: &[ContentionResult]) -> ContentionCell {
         }),
         parks_per_1000: median(|c| {
             let parks: u64 = c.threads.iter().map(|thread| thread.parks).sum();
-            1000.0 * parks as f64 / operations(c)
+            1000.0 * parks as f64 / total_operations(c)
         }),
     }
 }
 
-fn operations(contended: &ContentionResult) -> f64 {
+fn total_operations(contended: &ContentionResult) -> f64 {
     let operations: u64 = contended
         .threads
         .iter()
@@ -106,44 +108,39 @@ fn operations(contended: &ContentionResult) -> f64 {
     operations.max(1) as f64
 }
 
-fn cpu_ns(contended: &ContentionResult) -> f64 {
+fn total_cpu_ns(contended: &ContentionResult) -> f64 {
     let cpu_ns: f64 = contended.threads.iter().map(|thread| thread.cpu_ns).sum();
     cpu_ns.max(1.0)
 }
 
-/// The most threads, and the algorithm with most throughput per CPU time there.
-fn conclusion(record: &SpinReplayRecord) -> Option<String> {
-    let last = |of: &pinwise_record::ReplayedAlgorithm| {
-        let cell = of.contention.last()?;
-        Some((
-            of.algorithm.clone(),
-            cell.threads,
-            cell.operations_per_cpu_s,
-            cell.spinning_share,
-        ))
+/// Compares the throughput of algorithms at the largest number of threads.
+fn compare_throughput(record: &SpinReplayRecord) -> Option<String> {
+    let ends: Vec<(&str, &ContentionCell)> = record
+        .algorithms
+        .iter()
+        .filter_map(|replayed| Some((&replayed.algorithm[..], replayed.contention.last()?)))
+        .collect();
+    let throughput = |cell: &ContentionCell| cell.operations_per_cpu_s;
+    let by_throughput = |a: &&(&str, &ContentionCell), b: &&(&str, &ContentionCell)| {
+        throughput(a.1).total_cmp(&throughput(b.1))
     };
-    let ends: Vec<_> = record.algorithms.iter().filter_map(last).collect();
-    let best = ends.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let worst = ends.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let millions = |rate: f64| rate * 1e-6;
+    let &(best, best_cell) = ends.iter().max_by(by_throughput)?;
+    let &(worst, worst_cell) = ends.iter().min_by(by_throughput)?;
+    let millions = |cell: &ContentionCell| throughput(cell) * 1e-6;
+    let threads = best_cell.threads;
     Some(if ends.len() == 1 {
         format!(
-            "{} threads with {}: {:.2} million operations per second of CPU time, {:.0} % of it spun.",
-            best.1,
-            best.0,
-            millions(best.2),
-            100.0 * best.3
+            "{threads} threads with {best}: {:.2} million operations per second of CPU time, {:.0} % of it spun.",
+            millions(best_cell),
+            100.0 * best_cell.spinning_share
         )
     } else {
         format!(
-            "{} threads: {:.2} million operations per second of CPU time with {}, {:.2} with {}, \
-             which spins {:.0} % of it.",
-            best.1,
-            millions(best.2),
-            best.0,
-            millions(worst.2),
-            worst.0,
-            100.0 * worst.3
+            "{threads} threads: {:.2} million operations per second of CPU time with {best}, {:.2} \
+             with {worst}, which spins {:.0} % of it.",
+            millions(best_cell),
+            millions(worst_cell),
+            100.0 * worst_cell.spinning_share
         )
     })
 }

@@ -1,11 +1,11 @@
-//! Replays on simulated machines: the results must be those of theory.
+//! Replays on simulated machines, whose results must be those of theory.
 
 use super::*;
 use pinwise_record::ReleaseSeen;
 use pinwise_sim::SimulatedMachine;
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
-fn plan(algorithms: &[Option<&'static Algorithm>]) -> ReplayPlan {
+fn plan_of(algorithms: &[Option<&'static Algorithm>]) -> ReplayPlan {
     ReplayPlan {
         experiment: Experiment::ProducerConsumer,
         algorithms: algorithms.to_vec(),
@@ -27,9 +27,9 @@ fn replay_on(plan: &ReplayPlan, topology: &str) -> Result<SpinReplayRecord> {
 }
 
 #[test]
-fn the_field_report_s_curve_comes_out_with_its_cliff() {
+fn the_curve_of_the_field_report_has_its_cliff() {
     let both = [Some(&NETFX_AWARELOCK), Some(&CORECLR_MONITOR), None];
-    let record = replay_on(&plan(&both), "core:2 pu:1").unwrap();
+    let record = replay_on(&plan_of(&both), "core:2 pu:1").unwrap();
     let [old, new, futex] = &record.algorithms[..] else {
         panic!("{record:?}");
     };
@@ -82,8 +82,8 @@ fn the_field_report_s_curve_comes_out_with_its_cliff() {
 }
 
 #[test]
-fn a_hand_off_s_delay_is_the_time_until_the_release() {
-    let mut plan = plan(&[Some(&NETFX_AWARELOCK)]);
+fn the_delay_of_a_hand_off_is_the_time_until_the_release() {
+    let mut plan = plan_of(&[Some(&NETFX_AWARELOCK)]);
     plan.experiment = Experiment::Handoff;
     plan.delays = vec![Duration::from_millis(8)];
     let record = replay_on(&plan, "core:2 pu:1").unwrap();
@@ -102,7 +102,7 @@ fn check_refusal(plan: &ReplayPlan, topology: &str, words: &str) {
 
 #[test]
 fn what_cannot_be_replayed_is_refused_with_its_reason() {
-    let mut one = plan(&[None]);
+    let mut one = plan_of(&[None]);
     check_refusal(&one, "core:1 pu:1", "only CPU 0 is allowed");
     one.experiment = Experiment::Contend;
     check_refusal(&one, "core:2 pu:1", "executes no instructions");
@@ -111,7 +111,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
         ..NETFX_AWARELOCK
     };
     check_refusal(
-        &plan(&[Some(&LOADS)]),
+        &plan_of(&[Some(&LOADS)]),
         "core:2 pu:1",
         "without spin-wait hints",
     );
@@ -120,7 +120,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
         ..NETFX_AWARELOCK
     };
     check_refusal(
-        &plan(&[Some(&UNKNOWN)]),
+        &plan_of(&[Some(&UNKNOWN)]),
         "core:2 pu:1",
         "its exact steps are not known",
     );
@@ -128,13 +128,13 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
 
 #[test]
 fn siblings_are_used_if_there_is_only_one_core() {
-    let record = replay_on(&plan(&[None]), "core:1 pu:2").unwrap();
+    let record = replay_on(&plan_of(&[None]), "core:1 pu:2").unwrap();
     assert!(
         record
             .notes
             .iter()
             .any(|note| note.contains("share a core"))
     );
-    let record = replay_on(&plan(&[None]), "core:2 pu:2").unwrap();
+    let record = replay_on(&plan_of(&[None]), "core:2 pu:2").unwrap();
     assert_eq!(record.cpus, [0, 2]);
 }

@@ -1,7 +1,7 @@
-//! Sums to figures, and which of them are worth a sentence.
+//! Turns sums of interrupts into records and findings.
 
 use super::*;
-use crate::trace::{About, TraceRecorder};
+use crate::trace::{TraceDetails, TraceRecorder};
 use pinwise_record::{CpuTimeRecord, HostRecord, TraceTier};
 use pinwise_sched::jitter::Cause;
 use pinwise_sched::{InterruptTime, Tier};
@@ -25,7 +25,7 @@ fn machine() -> Topology {
 /// A trace of one second, with half a second of the program on each of these CPUs.
 fn trace_on_cpus(cpus: &[usize]) -> TraceRecord {
     let topology = machine();
-    let about = About {
+    let details = TraceDetails {
         source: TraceSource::Command {
             command: vec!["/usr/sbin/nginx".to_owned()],
             placement: "os-default".to_owned(),
@@ -38,7 +38,7 @@ fn trace_on_cpus(cpus: &[usize]) -> TraceRecord {
         notes: Vec::new(),
         tags: Vec::new(),
     };
-    let mut record = TraceRecorder::new(&topology, Tier::Bpf.scope()).close(about);
+    let mut record = TraceRecorder::new(&topology, Tier::Bpf.scope()).finish(details);
     record.figures.totals.cpu_s = 0.5 * cpus.len() as f64;
     let time = |&cpu: &usize| CpuTimeRecord {
         cpu,
@@ -76,7 +76,7 @@ fn add_up_interrupts(shares: Vec<InterruptShare>, gaps: u64) -> TraceRecord {
 
 fn record_of_summary(summary: &InterruptSummary) -> TraceRecord {
     let mut trace = trace_on_cpus(&[1, 2]);
-    trace.interrupts = Some(record(summary, &trace, &machine()));
+    trace.interrupts = Some(make_record(summary, &trace, &machine()));
     trace
 }
 
@@ -110,9 +110,9 @@ fn causes_have_their_device_and_their_share_of_each_cpu() {
 }
 
 #[track_caller]
-fn check(shares: Vec<InterruptShare>, gaps: u64, expected: &[(&str, &str)]) {
+fn check_findings(shares: Vec<InterruptShare>, gaps: u64, expected: &[(&str, &str)]) {
     let trace = add_up_interrupts(shares, gaps);
-    let found = findings(&trace, &machine());
+    let found = list_findings(&trace, &machine());
     let words = found
         .iter()
         .map(|f| (f.sentence.as_str(), f.advice.as_str()));
@@ -120,8 +120,8 @@ fn check(shares: Vec<InterruptShare>, gaps: u64, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_device_that_takes_much_of_the_program_s_time_is_named() {
-    check(
+fn a_device_that_takes_much_of_the_programs_time_is_named() {
+    check_findings(
         vec![share(card(), 1, 30, 30), share(card(), 2, 80, 60)],
         0,
         &[(
@@ -133,7 +133,7 @@ fn a_device_that_takes_much_of_the_program_s_time_is_named() {
         number: 9,
         name: "acpi".into(),
     };
-    check(
+    check_findings(
         vec![share(legacy, 2, 60, 60)],
         0,
         &[(
@@ -144,15 +144,15 @@ fn a_device_that_takes_much_of_the_program_s_time_is_named() {
 }
 
 #[test]
-fn little_time_and_that_of_others_is_not_worth_a_word() {
-    check(vec![share(card(), 2, 400, 20)], 0, &[]);
+fn short_times_and_those_of_others_are_no_finding() {
+    check_findings(vec![share(card(), 2, 400, 20)], 0, &[]);
     let tick = Cause::Vector("local_timer".into());
-    check(vec![share(tick, 2, 60, 60)], 0, &[]);
+    check_findings(vec![share(tick, 2, 60, 60)], 0, &[]);
 }
 
 #[test]
 fn lost_reports_are_a_finding() {
-    check(
+    check_findings(
         Vec::new(),
         1,
         &[(
@@ -177,7 +177,7 @@ fn fewer_reports_than_the_kernel_counted_are_a_lower_bound() {
     let cause = &trace.interrupts.as_ref().unwrap().causes[0];
     assert_eq!((cause.count, cause.counted), (20, Some(572)));
     assert!(cause.is_lower_bound);
-    let found = findings(&trace, &machine());
+    let found = list_findings(&trace, &machine());
     assert_eq!(
         found[0].sentence,
         "Of local_timer, 20 were reported and the kernel counted 572: interrupt time is a lower \
@@ -186,5 +186,5 @@ fn fewer_reports_than_the_kernel_counted_are_a_lower_bound() {
     // Its counters are read a moment before and after.
     let trace = counted(40);
     assert!(!trace.interrupts.as_ref().unwrap().causes[0].is_lower_bound);
-    assert_eq!(findings(&trace, &machine()), []);
+    assert_eq!(list_findings(&trace, &machine()), []);
 }
