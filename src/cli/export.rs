@@ -1,4 +1,4 @@
-//! Records as files, in the forms that other programs read.
+//! Records as files, in formats that other programs read.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::files::{NamedFile, write_file};
 use pinwise_record::{AnyRecord, StoredRecord};
 use pinwise_report::Palette;
 
-/// A record in a form that not every kind has.
+/// Renders a record in a format; an error if its kind does not have it.
 pub(super) fn render_as(format: Format, record: &AnyRecord, id: &str) -> anyhow::Result<String> {
     let kind = record.kind().name();
     Ok(match (format, record) {
@@ -45,7 +45,7 @@ pub(super) fn write_page<R: StoredRecord>(record: &R, path: Option<&Path>) -> an
     }
 }
 
-/// The requested files of an experiment: option, form, path.
+/// The requested files of an experiment: option, format, path.
 fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
     let files = [
         ("--export-json", Format::Json, &args.export_json),
@@ -59,11 +59,11 @@ fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, For
     ];
     files
         .into_iter()
-        .filter_map(|(option, form, path)| Some((option, form, path.as_deref()?)))
+        .filter_map(|(option, format, path)| Some((option, format, path.as_deref()?)))
 }
 
 /// Writes the requested files of an experiment.
-pub(super) fn results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<()>
+pub(super) fn write_results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<()>
 where
     R: StoredRecord + Clone + Into<AnyRecord>,
 {
@@ -74,8 +74,8 @@ where
     write_page(record, args.report.as_deref())
 }
 
-/// The requested files of an experiment.
-pub(super) fn outputs(args: &ResultArgs) -> Vec<NamedFile<'_>> {
+/// The requested files of an experiment, to check them before it starts.
+pub(super) fn result_files(args: &ResultArgs) -> Vec<NamedFile<'_>> {
     let files = requested_files(args).map(|(option, _, path)| NamedFile { option, path });
     let report = args.report.iter().map(|path| NamedFile {
         option: "--report",

@@ -9,7 +9,7 @@ use super::machine::open_machine;
 use super::opening::open_store;
 use super::plan::new_id_and_start;
 use super::terminal::Terminal;
-use super::values::allowed_cpus;
+use super::values::parse_cpus;
 use pinwise_machine::Isolation;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
@@ -28,7 +28,7 @@ pub(super) fn jitter(
     )?;
     let (mut topology, _) = machine.topology()?;
     let plan = JitterPlan {
-        cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
+        cpus: parse_cpus(args.cpus.as_deref(), &topology)?,
         time: args.time,
         threshold: args.threshold,
         isolation: match machine.is_simulated() {

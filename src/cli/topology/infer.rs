@@ -1,4 +1,4 @@
-//! `topology infer`: the inference on a recorded latency matrix.
+//! `topology infer`: infers the wiring from a recorded latency matrix.
 
 use std::path::Path;
 
