@@ -1,10 +1,10 @@
-//! What differs between two machines, as text.
+//! The differences between two machines, as text.
 
 use super::style::{Palette, paragraph};
 use pinwise_format::count;
 use pinwise_record::TopologyDiff;
 
-/// The differences for a terminal, the weightiest first.
+/// The differences for a terminal, the most important first.
 #[must_use]
 pub fn topology_diff(record: &TopologyDiff, palette: Palette) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Built-in workloads as text.
+//! A run of a built-in workload, and the list of them, as text.
 
 use super::style::{paragraph, quantity};
 use pinwise_format::{bytes, round_bytes, seconds};
@@ -9,13 +9,13 @@ use pinwise_record::KernelRecord;
 pub struct KernelRow<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is part of.
+    /// Its group.
     pub group: &'a str,
     /// What it does.
     pub about: &'a str,
     /// Source of its definition.
     pub source: &'a str,
-    /// What is counted.
+    /// The operation that is counted.
     pub operation: &'a str,
     /// What `--size` means, and its default.
     pub size: Option<(&'a str, u64)>,

@@ -1,10 +1,9 @@
-//! Records for people and other programs: text, CSV, Markdown,
-//! hyperfine's JSON and hwloc's XML.
+//! Lays records out as text, CSV, Markdown, hyperfine's JSON and hwloc's XML.
 //!
-//! Pure functions from a record to a string. Nothing is computed here that is
-//! not in the record, nothing is printed, no file opened. Text fits 80
-//! columns, is understandable without colour, and shows strings from commands
-//! and hosts with control characters made visible: they are hostile input.
+//! A function named after a record, such as [`bench()`], returns its text. All are pure: they
+//! compute nothing that is not in the record, print nothing and open no file. Text fits 80 columns
+//! and is understandable without colour. Strings from commands and hosts may be hostile: their
+//! control characters are made visible.
 //!
 //! ```
 //! use pinwise_record::TopologyRecord;
@@ -100,5 +99,5 @@ pub use trace_events::{TraceCsv, TracePerfetto};
 pub use wiring::replay;
 pub use xml::topology_xml;
 
-/// Columns that text fits into.
+/// The width of text in columns, where no terminal has another.
 pub const WIDTH: usize = 80;

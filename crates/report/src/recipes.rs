@@ -9,7 +9,7 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     let mut text = String::new();
     for recipe in &list.recipes {
         text.push_str(&format!("{}\n", palette.strong(&visible(&recipe.name))));
-        let mut lines = absence(recipe);
+        let mut lines = list_missing(recipe);
         lines.push(recipe.about.clone());
         if !recipe.threads.is_empty() {
             lines.push(recipe.threads.clone());
@@ -32,8 +32,8 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     text
 }
 
-/// What must be installed first, if anything.
-fn absence(recipe: &RecipeEntry) -> Vec<String> {
+/// Lists what must be installed first; empty if nothing is missing.
+fn list_missing(recipe: &RecipeEntry) -> Vec<String> {
     if recipe.available {
         return Vec::new();
     }

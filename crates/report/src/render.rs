@@ -1,4 +1,4 @@
-//! Any record, as text or rows: chooses the function that lays it out. A kind that is missing here
+//! Lays out any record as text or rows, with the function of its kind. A kind that is missing here
 //! does not compile.
 
 use super::measured::matrix::pair_rows;
@@ -13,10 +13,10 @@ use pinwise_record::{
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-/// Functions that the difference of two profiles shows.
+/// The most functions in the difference of two profiles.
 const MAX_FUNCTIONS: usize = 15;
 
-/// Threads that a frame of `top` shows.
+/// The most threads in a frame of `top`.
 const MAX_THREADS: usize = 20;
 
 /// A record for a terminal.
@@ -78,7 +78,7 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
     })
 }
 
-/// What is known of a record that could not be read completely: its line of the history and its
+/// The text of a record that could not be read completely: its history entry and its
 /// headline figures.
 #[must_use]
 pub fn partly(entry: &Entry, summary: &Summary) -> String {
@@ -97,7 +97,7 @@ pub fn partly(entry: &Entry, summary: &Summary) -> String {
     text
 }
 
-/// Memory that was moved: how much, and how much stayed.
+/// Describes how much memory was moved, and how much stayed.
 fn describe_moved(memory: &AppliedMemory) -> String {
     let (moved, left) = memory.moved_and_left();
     let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
@@ -112,8 +112,8 @@ fn describe_moved(memory: &AppliedMemory) -> String {
     )
 }
 
-/// Interrupts and queues that were moved; empty if none were.
-fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
+/// Describes interrupts and queues that were moved; empty if none were.
+fn describe_interrupts(moved: &[AppliedInterrupt]) -> String {
     let mut cpus = InterruptCpus::default();
     for one in moved {
         let requested = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
@@ -132,7 +132,7 @@ fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
     }
 }
 
-/// A service that was placed: asked, granted, observed.
+/// Describes a placed service: requested, granted and observed CPUs.
 #[must_use]
 pub fn describe_applied(record: &Applied) -> String {
     let observed = match record.observed_share {
@@ -149,7 +149,7 @@ pub fn describe_applied(record: &Applied) -> String {
         .memory
         .as_ref()
         .map_or_else(String::new, describe_moved);
-    let interrupts = moved_interrupts(&record.interrupts);
+    let interrupts = describe_interrupts(&record.interrupts);
     format!(
         "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}{interrupts}",
         visible(&record.service.label()),

@@ -1,4 +1,4 @@
-//! What the spin-wait laboratory finds, as text.
+//! Records of `pinwise spin` as text.
 
 mod advice;
 mod attach;

@@ -1,8 +1,8 @@
-//! Draws the live view: a [`TopRecord`] and the user's choices, as rows of a terminal of any size,
-//! or as text.
+//! Lays out the live view, a [`TopRecord`] with the user's choices, as rows of a terminal of any
+//! size or as text.
 //!
-//! Pure: nothing is read from a terminal or written to one. Rows are never wider than requested,
-//! whatever thread names contain, and are complete without colour.
+//! Nothing here reads from a terminal or writes to one. Rows are never wider than requested,
+//! whatever thread names contain, and can be understood without colour.
 
 mod cpus;
 mod cut;
@@ -70,10 +70,10 @@ pub struct Size {
     pub height: usize,
 }
 
-/// Rows for CPUs in a printed frame.
-const PRINTED_CPU_ROWS: usize = 24;
+/// The most rows of CPUs in a printed frame.
+const MAX_PRINTED_CPU_ROWS: usize = 24;
 
-/// Draws a screen: no more rows than it has, and none wider.
+/// Lays out a screen, within its size.
 #[must_use]
 pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut rows = if view.shows_help {
@@ -110,12 +110,12 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     rows
 }
 
-/// Draws a frame to be printed: all CPUs, and at most this many threads.
+/// Lays out a frame for printing: all CPUs, and at most this many threads.
 #[must_use]
 pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
     let mut rows = header::rows(record, view, width);
     rows.push(Row::new());
-    rows.extend(CpuRows::new(record, view, width, PRINTED_CPU_ROWS).all());
+    rows.extend(CpuRows::new(record, view, width, MAX_PRINTED_CPU_ROWS).all());
     rows.push(Row::new());
     let shown = view.arrange_threads(record).len();
     rows.extend(table::draw_without_choice(record, view, width, threads));
@@ -136,7 +136,7 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
     rows
 }
 
-/// How many rows of CPUs can be scrolled out of this screen.
+/// The number of CPU rows that can be scrolled out of this screen.
 #[must_use]
 pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
     let cpu_rows = size.height.saturating_sub(4).max(1);

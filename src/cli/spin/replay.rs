@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
-        delays(
+        parse_delays(
             text,
             Experiment::ProducerConsumer,
             Duration::from_millis(10),

@@ -73,7 +73,7 @@ pub(super) fn press(
             view.prompt = Some(Prompt {
                 kind: PromptKind::Filter,
                 text: view.filter.clone(),
-                outlook: "Enter applies it, Esc shows all".to_owned(),
+                preview: "Enter applies it, Esc shows all".to_owned(),
             });
         }
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => view.shows_help = true,
@@ -137,7 +137,7 @@ fn prompt_for_pin(view: &mut View, record: &TopRecord) -> Action {
     view.prompt = Some(Prompt {
         kind: PromptKind::Pin { thread: tid, name },
         text: String::new(),
-        outlook: String::new(),
+        preview: String::new(),
     });
     Action::PreviewPin
 }

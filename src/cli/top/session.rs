@@ -216,7 +216,7 @@ impl Session {
         let PromptKind::Pin { thread, .. } = prompt.kind else {
             return;
         };
-        prompt.outlook = if self.pins.is_some() {
+        prompt.preview = if self.pins.is_some() {
             let now = thread_settings(thread).map(|(cpus, _)| cpus.to_string());
             pinning::preview_pin(&prompt.text, topology, now.as_deref())
         } else {

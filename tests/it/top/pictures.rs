@@ -74,7 +74,7 @@ fn prompts_messages_and_help() {
                 name: "stress-ng-cpu".to_owned(),
             },
             text: "one-core".to_owned(),
-            outlook: "CPUs 0-1; now 0-7. Enter pins it, Esc cancels".to_owned(),
+            preview: "CPUs 0-1; now 0-7. Enter pins it, Esc cancels".to_owned(),
         }),
         chosen: Some(4711),
         ..View::default()

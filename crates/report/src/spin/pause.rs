@@ -1,10 +1,10 @@
-//! What PAUSE costs, as text.
+//! The cost of PAUSE, as text.
 
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{nanoseconds, three_digits};
 use pinwise_record::{CpuPauseRecord, CycleMethod, PauseCheckRecord, SpinPauseRecord};
 
-/// CPUs shown; the record has more.
+/// The most CPUs that are shown; the record has all.
 const MAX_CPUS: usize = 32;
 
 /// A measurement for a terminal.
@@ -23,7 +23,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
             "GHz",
             "two levels",
         ],
-        record.cpus.iter().take(MAX_CPUS).map(row).collect(),
+        record.cpus.iter().take(MAX_CPUS).map(cpu_row).collect(),
     );
     if record.cpus.len() > MAX_CPUS {
         let more = record.cpus.len() - MAX_CPUS;
@@ -77,7 +77,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
     out
 }
 
-/// The verdict of `--check`: one line if all is well, otherwise one more for each algorithm that
+/// The verdict of `--check`: one line if it passes, otherwise one more for each algorithm that
 /// would wait too long.
 #[must_use]
 pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
@@ -94,7 +94,7 @@ pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     out
 }
 
-fn row(cpu: &CpuPauseRecord) -> Vec<String> {
+fn cpu_row(cpu: &CpuPauseRecord) -> Vec<String> {
     let range = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| {
         low.zip(high).map_or_else(
             || "–".to_owned(),

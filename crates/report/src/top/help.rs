@@ -1,4 +1,4 @@
-//! The page of keys.
+//! The help page: keys and column headings.
 
 use super::{Piece, Row, Size, Tone};
 
