@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
-use pinwise_nodes::{Group, Side, diff as compare, groups};
+use pinwise_nodes::{Group, Side, compare_groups, group_nodes};
 
 /// The most groups that an error lists.
 const MAX_NAMES: usize = 8;
@@ -32,7 +32,7 @@ pub(super) fn diff(
             args.a
         );
     }
-    let difference = compare(a.to_side(), b.to_side())?;
+    let difference = compare_groups(a.to_side(), b.to_side())?;
     terminal.show(&difference, pinwise_report::fleet_diff)?;
     Ok(Exit::Done)
 }
@@ -59,7 +59,7 @@ fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result
         _ => (fleet, group),
     };
     let loaded = load_fleet(global, fleet)?;
-    let groups = groups(&loaded.nodes);
+    let groups = group_nodes(&loaded.nodes);
     if groups.is_empty() {
         bail!("fleet {} has no node with a record", loaded.id);
     }

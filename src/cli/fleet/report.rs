@@ -12,7 +12,7 @@ use crate::cli::report::render_page;
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
-use pinwise_nodes::{ReportContext, report as compare_nodes};
+use pinwise_nodes::{ReportContext, compare_nodes};
 use pinwise_record::{FleetReport, OutlierKind};
 
 pub(super) fn report(
