@@ -67,7 +67,7 @@ impl FoundFleet {
     /// Queries the scheduler for the states of the fleet's jobs.
     pub(super) fn query_jobs(&self) -> anyhow::Result<Vec<JobState>> {
         let (_, launcher) = self.open_launcher()?;
-        Ok(launcher.states(&self.task()?, &self.record.jobs)?)
+        Ok(launcher.query_states(&self.task()?, &self.record.jobs)?)
     }
 
     /// Queries Slurm for the states of the jobs; empty for other launchers, which are templates: a
@@ -77,7 +77,7 @@ impl FoundFleet {
             Ok((submission, _))
                 if submission.template.is_none() && submission.launcher == launch::SLURM =>
             {
-                Ok(Slurm.states(&self.task()?, &self.record.jobs)?)
+                Ok(Slurm.query_states(&self.task()?, &self.record.jobs)?)
             }
             // The records of a fleet can be collected even if its launcher may not be run.
             _ => Ok(Vec::new()),

@@ -44,7 +44,7 @@ fn open_built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
     if name == SLURM {
         return Ok(Some(Box::new(Slurm)));
     }
-    let Some(text) = template::built_in(name) else {
+    let Some(text) = template::find_built_in(name) else {
         return Ok(None);
     };
     let launcher = Template::parse(text).with_context(|| format!("launcher {name}"))?;
