@@ -34,7 +34,7 @@ const MAX_DEFAULT_BUDGET_S: f64 = 600.0;
 /// Largest number of threads: more is almost certainly a typo.
 const MAX_THREADS: usize = 4096;
 
-pub(super) fn bench(
+pub(super) fn run_bench(
     global: &Global,
     args: &BenchArgs,
     terminal: &Terminal,
@@ -79,7 +79,7 @@ pub(super) fn bench(
 
 /// Prints a bench, new or stored.
 pub(super) fn show(record: &Bench, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::bench)
+    terminal.show(record, pinwise_report::render_bench)
 }
 
 fn exit_status(record: &Bench) -> Exit {

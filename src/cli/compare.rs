@@ -333,8 +333,8 @@ pub(super) fn show_answer(record: &Comparison, terminal: &Terminal) -> anyhow::R
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
         let show = match terminal.is_verbose() {
-            true => pinwise_report::comparison,
-            false => pinwise_report::comparison_answer,
+            true => pinwise_report::render_comparison,
+            false => pinwise_report::render_comparison_answer,
         };
         terminal.print(&show(record, terminal.palette()))?;
     }

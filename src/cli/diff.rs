@@ -17,7 +17,10 @@ pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> any
     if terminal.is_json() {
         terminal.print_data(&format!("{}\n", difference.to_json()?))?;
     } else {
-        terminal.print(&pinwise_report::text(&difference, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_record(
+            &difference,
+            terminal.palette(),
+        ))?;
     }
     Ok(Exit::Done)
 }

@@ -15,25 +15,29 @@ pub(super) fn render_as(format: Format, record: &AnyRecord, id: &str) -> anyhow:
     Ok(match (format, record) {
         (Format::Json, _) => format!("{}\n", record.to_json()?),
         (Format::Csv, _) => {
-            let rows = pinwise_report::rows(record)?.with_context(|| {
+            let rows = pinwise_report::list_rows(record)?.with_context(|| {
                 format!("record {id} is a {kind}, which has no rows: --format text, json or html")
             })?;
             rows.csv()?
         }
-        (Format::Markdown, AnyRecord::Comparison(record)) => pinwise_report::markdown(record),
-        (Format::Markdown, AnyRecord::Gate(record)) => pinwise_report::gate_markdown(record),
+        (Format::Markdown, AnyRecord::Comparison(record)) => {
+            pinwise_report::render_markdown(record)
+        }
+        (Format::Markdown, AnyRecord::Gate(record)) => pinwise_report::render_gate_markdown(record),
         (Format::Hyperfine, AnyRecord::Comparison(record)) => {
-            let text = serde_json::to_string_pretty(&pinwise_report::hyperfine(record))?;
+            let text = serde_json::to_string_pretty(&pinwise_report::render_hyperfine(record))?;
             format!("{text}\n")
         }
         (Format::Markdown | Format::Hyperfine, _) => bail!(
             "record {id} is a {kind}: --format text, json, html, or csv of one with rows (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
         ),
         (Format::Xml, AnyRecord::Topology(record)) => {
-            pinwise_report::topology_xml(&record.to_topology(), record)
+            pinwise_report::render_topology_xml(&record.to_topology(), record)
         }
         (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
-        (Format::Text | Format::Html, _) => pinwise_report::text(record, Palette::new(false)),
+        (Format::Text | Format::Html, _) => {
+            pinwise_report::render_record(record, Palette::new(false))
+        }
     })
 }
 

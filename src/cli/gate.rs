@@ -32,7 +32,11 @@ const ALPHA: f64 = 0.05;
 /// The default time budget.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
-pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_gate(
+    global: &Global,
+    args: &GateArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let result = build_and_judge(global, args, terminal);
     if let Err(error) = &result {
         write_failure_comment(args, &format!("{error:#}"));
@@ -113,7 +117,7 @@ fn build_and_judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
 /// one's. An error in writing does not matter: the gate fails anyway.
 fn write_failure_comment(args: &GateArgs, why: &str) {
     if let Some(path) = &args.export_markdown {
-        let comment = pinwise_report::gate_not_made(&args.base, &args.head, why);
+        let comment = pinwise_report::render_gate_not_made(&args.base, &args.head, why);
         let _ = write_file(path, &comment);
     }
 }
@@ -172,7 +176,7 @@ fn run_and_report(
         &record,
         terminal,
         || {
-            terminal.show(&record, pinwise_report::gate)?;
+            terminal.show(&record, pinwise_report::render_gate)?;
             write_files(&record, args)
         },
         exit_status(&record, args.undecided),
@@ -182,12 +186,12 @@ fn run_and_report(
 fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
     super::files::write_json(args.export_json.as_deref(), record)?;
     if let Some(path) = &args.export_csv {
-        write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
+        write_file(path, &pinwise_report::list_gate_rows(record).csv()?)?;
     }
     export::write_page(record, args.report.as_deref())?;
     // Last: if another file fails, the comment says so.
     if let Some(path) = &args.export_markdown {
-        write_file(path, &pinwise_report::gate_markdown(record))?;
+        write_file(path, &pinwise_report::render_gate_markdown(record))?;
     }
     Ok(())
 }

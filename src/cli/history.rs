@@ -49,7 +49,7 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn history(
+pub(super) fn run_history(
     global: &Global,
     args: &HistoryArgs,
     terminal: &Terminal,
@@ -80,7 +80,7 @@ pub(super) fn history(
         terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
-    terminal.print(&pinwise_report::history(&lines))?;
+    terminal.print(&pinwise_report::render_history(&lines))?;
     if found.total > found.lines.len() {
         terminal.note(&format!(
             "Showing the newest {} of {}; --limit shows more.",
@@ -148,7 +148,10 @@ fn show_trend(
     match history {
         history if terminal.is_json() => terminal.print_json(&serde_json::to_value(&history)?)?,
         Some(history) => {
-            terminal.print(&pinwise_report::gate_history(&history, terminal.palette()))?;
+            terminal.print(&pinwise_report::render_gate_history(
+                &history,
+                terminal.palette(),
+            ))?;
         }
         None => {
             terminal.print("No gate of two commits has figures of this benchmark yet.\n")?;
@@ -231,7 +234,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     let text = match (format, &named.record) {
         (Format::Json, _) => format!("{}\n", named.body.trim_end()),
         (Format::Text, Ok(record)) if file.is_none() => {
-            pinwise_report::text(record, terminal.palette())
+            pinwise_report::render_record(record, terminal.palette())
         }
         (Format::Text, Err(reason)) => {
             terminal.warn(&format!("{id} is only partly shown: {reason}"));

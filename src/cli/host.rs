@@ -20,7 +20,7 @@ use pinwise_workload::Command;
 /// How long `doctor` watches the CPUs.
 const WATCH_TIME: Duration = Duration::from_millis(500);
 
-pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
     if !global.machine.is_local() {
         bail!(
             "doctor examines this machine; it needs --machine local, not {}",
@@ -39,7 +39,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
     };
     let mut record = diagnose(&examined);
     load::name_busiest(&mut record.findings, linux::find_busiest);
-    terminal.show(&record, pinwise_report::doctor)?;
+    terminal.show(&record, pinwise_report::render_doctor)?;
     Ok(Exit::Done)
 }
 

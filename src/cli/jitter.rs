@@ -16,7 +16,7 @@ use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
 use pinwise_study::jitter::JitterPlan;
 
-pub(super) fn jitter(
+pub(super) fn run_jitter(
     global: &Global,
     args: &JitterArgs,
     terminal: &Terminal,
@@ -56,7 +56,7 @@ pub(super) fn jitter(
 /// Prints jitter, new or stored.
 pub(super) fn show(record: &JitterRecord, terminal: &Terminal) -> anyhow::Result<()> {
     match terminal.format() {
-        Format::Csv => terminal.print_data(&pinwise_report::jitter_rows(record).csv()?),
-        _ => terminal.show(record, pinwise_report::jitter),
+        Format::Csv => terminal.print_data(&pinwise_report::list_jitter_rows(record).csv()?),
+        _ => terminal.show(record, pinwise_report::render_jitter),
     }
 }

@@ -16,7 +16,7 @@ use pinwise_topology::CpuSet;
 /// Units of work without `--work`: about a second on one core.
 const DEFAULT_WORK: u64 = 100;
 
-pub(super) fn kernel(
+pub(super) fn run_kernel(
     global: &Global,
     args: &KernelArgs,
     terminal: &Terminal,
@@ -33,7 +33,7 @@ pub(super) fn kernel(
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
-        terminal.print(&pinwise_report::kernel(&record))?;
+        terminal.print(&pinwise_report::render_kernel_run(&record))?;
     }
     Ok(Exit::Done)
 }
@@ -54,7 +54,7 @@ fn list_kernels(terminal: &Terminal) -> anyhow::Result<Exit> {
             has_versions: kernel.has_versions,
         })
         .collect();
-    terminal.print(&pinwise_report::kernels(&rows))?;
+    terminal.print(&pinwise_report::render_kernel_list(&rows))?;
     Ok(Exit::Done)
 }
 

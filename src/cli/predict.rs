@@ -69,7 +69,7 @@ pub(super) fn predict(
         median_error: None,
     };
     prediction.summarise_errors();
-    terminal.show(&prediction, pinwise_report::prediction)?;
+    terminal.show(&prediction, pinwise_report::render_prediction)?;
     Ok(Exit::Done)
 }
 

@@ -65,7 +65,7 @@ fn store_and_show(
     let show = || {
         let shown = parts_to_show(&args.view);
         terminal.show(&record, |record, palette| {
-            pinwise_report::profile(record, &shown, palette)
+            pinwise_report::render_profile(record, &shown, palette)
         })?;
         write_files(&record, args)
     };
@@ -87,7 +87,7 @@ const fn parts_to_show(view: &ProfileView) -> ProfileShown {
 
 fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.files.folded {
-        files::write_file(path, &pinwise_report::folded(record))?;
+        files::write_file(path, &pinwise_report::render_folded(record))?;
     }
     files::write_json(args.sampling.export_json.as_deref(), record)?;
     export::write_page(record, args.files.report.as_deref())

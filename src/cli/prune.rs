@@ -57,7 +57,7 @@ pub(super) fn prune(
         return Ok(Exit::Done);
     }
     let shown: Vec<Line<'_>> = chosen.iter().take(MAX_LISTED).map(to_line).collect();
-    let mut text = pinwise_report::history(&shown);
+    let mut text = pinwise_report::render_history(&shown);
     if chosen.len() > shown.len() {
         text.push_str(&format!("and {} more\n", chosen.len() - shown.len()));
     }

@@ -54,7 +54,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// The largest recipe file that is read, in bytes.
 const MAX_RECIPE_BYTES: u64 = 1 << 20;
 
-pub(super) fn recipes(
+pub(super) fn run_recipes(
     global: &Global,
     args: &RecipesArgs,
     terminal: &Terminal,
@@ -85,7 +85,7 @@ fn list_recipes(terminal: &Terminal) -> anyhow::Result<()> {
         recipes.push(to_entry(&parse_recipe(name, text)?));
     }
     let list = RecipeList { recipes };
-    terminal.show(&list, pinwise_report::recipes)
+    terminal.show(&list, pinwise_report::render_recipes)
 }
 
 fn to_entry(recipe: &Recipe) -> RecipeEntry {

@@ -34,7 +34,7 @@ pub(super) fn reproduce(
                 experiments: report.experiments,
             })
             .collect();
-        terminal.print(&pinwise_report::reports(&rows))?;
+        terminal.print(&pinwise_report::render_report_list(&rows))?;
         return Ok(Exit::Done);
     }
     let reports = select_reports(args)?;
@@ -66,7 +66,7 @@ fn store_and_show(
     record: &Reproduction,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let show = || terminal.show(record, pinwise_report::reproduction);
+    let show = || terminal.show(record, pinwise_report::render_reproduction);
     let exit = match record.interrupted {
         true => Exit::Interrupted,
         false => Exit::Done,

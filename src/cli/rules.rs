@@ -18,7 +18,7 @@ use pinwise_record::RuleChange;
 use pinwise_rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
 use pinwise_workload::{Position, TomlError};
 
-pub(super) fn rules(
+pub(super) fn manage_rules(
     global: &Global,
     args: &RulesArgs,
     terminal: &Terminal,
@@ -76,7 +76,7 @@ fn check_rules(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exi
     print_warnings(&plan, &args.file, terminal);
     let file = args.file.display().to_string();
     let record = survey(&plan, &file, &mut LinuxProcesses::open());
-    terminal.show(&record, pinwise_report::rules)?;
+    terminal.show(&record, pinwise_report::render_rules)?;
     Ok(Exit::Done)
 }
 
@@ -88,7 +88,7 @@ fn print_unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit
     let path = path
         .to_str()
         .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
-    terminal.print_data(&pinwise_report::rules_unit(&own_program()?, path))?;
+    terminal.print_data(&pinwise_report::render_systemd_unit(&own_program()?, path))?;
     Ok(Exit::Done)
 }
 
@@ -185,7 +185,7 @@ fn report_event(
             if terminal.is_json() {
                 terminal.print_json(&change)?;
             } else {
-                let line = pinwise_report::rule_change(&change, terminal.palette());
+                let line = pinwise_report::render_rule_change(&change, terminal.palette());
                 terminal.print(&format!("{line}\n"))?;
             }
         }

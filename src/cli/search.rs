@@ -182,11 +182,11 @@ fn show_and_export(
     if terminal.is_json() {
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
-        terminal.print(&pinwise_report::search(record, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_search(record, terminal.palette()))?;
     }
     write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
-        write_file(path, &pinwise_report::search_rows(record).csv()?)?;
+        write_file(path, &pinwise_report::list_search_rows(record).csv()?)?;
     }
     export::write_page(record, results.report.as_deref())
 }

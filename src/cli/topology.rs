@@ -21,7 +21,7 @@ use pinwise_record::TopologyRecord;
 use pinwise_sim::SimulatedMachine;
 use pinwise_topology::{Capture, Topology, Warning};
 
-pub(super) fn topology(
+pub(super) fn run_topology(
     global: &Global,
     args: &TopologyArgs,
     terminal: &Terminal,
@@ -79,8 +79,8 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Xml => terminal.print_data(&pinwise_report::topology_xml(topology, record)),
-        _ => terminal.print(&pinwise_report::topology(
+        Format::Xml => terminal.print_data(&pinwise_report::render_topology_xml(topology, record)),
+        _ => terminal.print(&pinwise_report::render_topology(
             topology,
             record,
             terminal.palette(),
@@ -174,7 +174,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
         }))?;
     } else {
         let palette = terminal.palette();
-        terminal.print(&pinwise_report::explain(
+        terminal.print(&pinwise_report::explain_placement(
             &realised, topology, device, palette,
         ))?;
     }

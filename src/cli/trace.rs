@@ -106,7 +106,7 @@ fn store_and_show(
 
 /// Prints a trace, new or stored.
 pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::trace)
+    terminal.show(record, pinwise_report::render_trace)
 }
 
 /// Parses `--tier`.
@@ -121,7 +121,7 @@ fn print_tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::
     if terminal.is_json() {
         terminal.print_json(&serde_json::json!({ "tiers": records }))?;
     } else {
-        terminal.print(&pinwise_report::tiers(&records, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_tiers(&records, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }

@@ -34,7 +34,7 @@ fn machines_of_public_reports_are_read_right() {
     };
     let text = |machine: &Topology| {
         let record = TopologyRecord::new(machine, &[]);
-        pinwise_report::topology(machine, &record, Palette::default())
+        pinwise_report::render_topology(machine, &record, Palette::default())
     };
 
     // Arrow Lake: an L2 of four E-cores, among P-cores with one each.
@@ -193,7 +193,7 @@ fn devices_survive_an_export() {
         let machine = machine_with_devices(name);
         let record = TopologyRecord::new(&machine, &[]);
         assert_eq!(record.to_topology().devices, machine.devices, "{name}");
-        let xml = pinwise_report::topology_xml(&machine, &record);
+        let xml = pinwise_report::render_topology_xml(&machine, &record);
         let again = Topology::from_hwloc_xml(&xml).unwrap().0;
         let places = |machine: &Topology| -> Vec<_> {
             let place = |d: &Device| (d.address.clone(), d.cpus.clone(), d.bridges.clone());
@@ -250,7 +250,7 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
     assert_eq!(classes(&machine), BTreeMap::from([count("NV6", 15)]));
     let record = TopologyRecord::new(&machine, &[]);
     assert_eq!(record.devices[1].ways.as_deref(), Some("NV6 gpu0 gpu2-15"));
-    let text = pinwise_report::topology(&machine, &record, Palette::new(false));
+    let text = pinwise_report::render_topology(&machine, &record, Palette::new(false));
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 

@@ -15,7 +15,7 @@ const NAME_WIDTH: usize = 14;
 
 /// The whole bench for a terminal.
 #[must_use]
-pub fn bench(record: &Bench, palette: Palette) -> String {
+pub fn render_bench(record: &Bench, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, None, palette);
     let kernels_for = |question: Question| -> Vec<&BenchKernel> {
         let kernels = record.kernels.iter();
@@ -348,7 +348,7 @@ fn describe_method(record: &Bench, palette: Palette) -> String {
 
 /// One row per cell.
 #[must_use]
-pub fn bench_rows(record: &Bench) -> Table {
+pub fn list_bench_rows(record: &Bench) -> Table {
     let mut table = Table::new([
         "kernel",
         "group",

@@ -8,7 +8,7 @@ const WIDEST_NAME: usize = 18;
 
 /// The differences for a terminal: machines first, then figures, then caveats.
 #[must_use]
-pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
+pub fn render_record_diff(record: &DiffRecord, palette: Palette) -> String {
     let mut text = format!(
         "{}{}\n",
         describe_side("A", &record.a, palette),

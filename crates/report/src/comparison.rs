@@ -27,9 +27,9 @@ pub(super) const REQUESTED_CHECKS: [&str; 5] = [
 ];
 
 /// A comparison that has just ended, for a terminal: the verdict comes last, next to the prompt.
-/// [`comparison`] also shows sentences that repeat the table, notes and the method.
+/// [`render_comparison`] also shows sentences that repeat the table, notes and the method.
 #[must_use]
-pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
+pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String {
     let is_note = |finding: &&Finding| {
         finding.severity == Severity::Note && !REQUESTED_CHECKS.contains(&finding.check.as_str())
     };
@@ -54,7 +54,7 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
 
 /// The whole comparison for a terminal.
 #[must_use]
-pub fn comparison(record: &Comparison, palette: Palette) -> String {
+pub fn render_comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
     text.push_str(&heading(
         &record.title(),
@@ -400,7 +400,7 @@ mod tests {
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let differ = Finding::new("medians_differ", Severity::Note, "", "");
         record.header.findings.push(differ);
-        let answer = comparison_answer(&record, Palette::new(false));
+        let answer = render_comparison_answer(&record, Palette::new(false));
         let header = answer.lines().nth(3).unwrap_or_default();
         assert!(header.contains("typical"), "{header}");
         assert!(header.contains("change"), "{header}");
@@ -412,8 +412,8 @@ mod tests {
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let advice = "No placement is recommended here.";
         record.verdict.advice = advice.to_owned();
-        assert!(!crate::markdown(&record).contains(advice));
+        assert!(!crate::render_markdown(&record).contains(advice));
         record.verdict.not_recommended = Some(pinwise_record::NotRecommended::BusyMachine);
-        assert!(crate::markdown(&record).contains(advice));
+        assert!(crate::render_markdown(&record).contains(advice));
     }
 }

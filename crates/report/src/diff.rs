@@ -6,7 +6,7 @@ use pinwise_record::TopologyDiff;
 
 /// The differences for a terminal, the most important first.
 #[must_use]
-pub fn topology_diff(record: &TopologyDiff, palette: Palette) -> String {
+pub fn render_topology_diff(record: &TopologyDiff, palette: Palette) -> String {
     let mut text = String::new();
     for (side, name) in ["A", "B"].into_iter().zip(&record.between) {
         let line = paragraph(&format!("{side}: "), "   ", name);

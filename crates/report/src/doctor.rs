@@ -6,7 +6,7 @@ use pinwise_record::Doctor;
 
 /// The doctor's findings for a terminal.
 #[must_use]
-pub fn doctor(record: &Doctor, palette: Palette) -> String {
+pub fn render_doctor(record: &Doctor, palette: Palette) -> String {
     let mut text = String::new();
     if record.findings.is_empty() {
         text.push_str(&palette.good("Found nothing that distorts measurements here."));

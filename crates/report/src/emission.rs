@@ -5,7 +5,7 @@ use pinwise_placement::emit::Emission;
 
 /// Commands and files are printed ready to be copied; everything else is in comments.
 #[must_use]
-pub fn emission(emission: &Emission, palette: Palette) -> String {
+pub fn render_emission(emission: &Emission, palette: Palette) -> String {
     let mut text = format!(
         "{}\n",
         palette.strong(&format!("# {}", emission.tool.name()))

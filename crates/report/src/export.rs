@@ -47,7 +47,7 @@ pub(super) fn run_columns() -> impl Iterator<Item = &'static str> {
 
 /// One row per counted run.
 #[must_use]
-pub fn run_rows(record: &Comparison) -> Table {
+pub fn list_run_rows(record: &Comparison) -> Table {
     let own = ["arm", "cpus"];
     let mut table = Table::new(own.into_iter().chain(run_columns()));
     for arm in &record.arms {
@@ -66,7 +66,7 @@ pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
 
 /// A Markdown table of the arms and the verdict below it.
 #[must_use]
-pub fn markdown(record: &Comparison) -> String {
+pub fn render_markdown(record: &Comparison) -> String {
     let mut text = format!(
         "| arm | CPUs | typical {} | against {} | interval | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
         cell(record.metric.short_name()),
@@ -101,7 +101,7 @@ pub fn markdown(record: &Comparison) -> String {
 /// The layout of hyperfine's `--export-json`, so that scripts for it work. It has no place for
 /// contrasts: pinwise's own JSON has them.
 #[must_use]
-pub fn hyperfine(record: &Comparison) -> serde_json::Value {
+pub fn render_hyperfine(record: &Comparison) -> serde_json::Value {
     let results: Vec<serde_json::Value> = record
         .arms
         .iter()

@@ -22,7 +22,7 @@ const FIGURE_WIDTH: usize = 30;
 
 /// The report for a terminal.
 #[must_use]
-pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
+pub fn render_fleet_report(record: &FleetReport, palette: Palette) -> String {
     let mut text = format!(
         "{}\n{}\n",
         palette.strong(&paragraph("", "", &record.sentence)),

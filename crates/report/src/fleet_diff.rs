@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 6;
 
 /// The difference for a terminal.
 #[must_use]
-pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
+pub fn render_fleet_diff(record: &FleetDiff, palette: Palette) -> String {
     let mut text = format!(
         "{}{}",
         describe_side("A", &record.a, palette),

@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 8;
 
 /// The plan of a fleet.
 #[must_use]
-pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
+pub fn render_fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     let request = format!(
         "Fleet {}: {} requested via {}",
         record.id,
@@ -73,7 +73,7 @@ fn describe_planted(record: &FleetRecord) -> String {
 
 /// What a node of a fleet did, and the findings on it.
 #[must_use]
-pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
+pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
     let done = record
         .steps
         .iter()
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_plan_lists_nodes_jobs_steps_and_faults() {
-        let text = fleet_plan(&plan(), Palette::default());
+        let text = render_fleet_plan(&plan(), Palette::default());
         for words in [
             "Fleet f: 12,000 nodes requested via slurm",
             "Nodes: n1, n2, n3, n4, n5, n6, n7, n8 and 4 more",
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_node_shows_its_steps_and_no_control_characters() {
-        let text = fleet_node(&node(), Palette::default());
+        let text = render_fleet_node(&node(), Palette::default());
         for words in [
             "of fleet f: 1 of 2 steps done",
             "2 attempts",

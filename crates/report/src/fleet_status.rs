@@ -11,7 +11,7 @@ const MAX_SHOWN: usize = 1000;
 
 /// A fleet's status for people.
 #[must_use]
-pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
+pub fn render_fleet_status(status: &FleetStatus, palette: Palette) -> String {
     let counts = [
         (status.done, "done"),
         (status.running, "running"),
@@ -111,7 +111,7 @@ mod tests {
             nodes: vec![node],
             notes: vec!["a note\u{1b}[1m".to_owned()],
         };
-        let text = fleet_status(&status, Palette::new(false));
+        let text = render_fleet_status(&status, Palette::new(false));
         assert!(!text.contains('\u{1b}'), "{text}");
         assert!(
             text.starts_with("Fleet f: 1 failed, 1 missing of 2 asked.\n"),

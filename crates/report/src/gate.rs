@@ -12,7 +12,7 @@ const NAME_WIDTH: usize = 30;
 
 /// The whole gate for a terminal.
 #[must_use]
-pub fn gate(record: &GateRecord, palette: Palette) -> String {
+pub fn render_gate(record: &GateRecord, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, None, palette);
     let header = [
         "benchmark",
@@ -147,7 +147,7 @@ const MARKER: &str = "<!-- pinwise gate -->";
 /// A comment for a pull request: the verdict, what needs attention, and the
 /// whole table folded.
 #[must_use]
-pub fn gate_markdown(record: &GateRecord) -> String {
+pub fn render_gate_markdown(record: &GateRecord) -> String {
     let sign = match record.verdict.decision {
         GateDecision::Pass => "✅",
         GateDecision::Fail => "❌",
@@ -194,7 +194,7 @@ pub fn gate_markdown(record: &GateRecord) -> String {
 /// A comment that says why a gate could not be made, so that an earlier comment is not mistaken for
 /// its result.
 #[must_use]
-pub fn gate_not_made(base: &str, head: &str, why: &str) -> String {
+pub fn render_gate_not_made(base: &str, head: &str, why: &str) -> String {
     format!(
         "{MARKER}\n### ⚠️ {} against {}: not judged\n\n{}\n",
         escape_markdown(head),
@@ -241,7 +241,7 @@ fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String 
 
 /// One row per pair.
 #[must_use]
-pub fn gate_rows(record: &GateRecord) -> Table {
+pub fn list_gate_rows(record: &GateRecord) -> Table {
     let mut table = Table::new([
         "benchmark",
         "pair",

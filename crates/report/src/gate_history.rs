@@ -9,7 +9,7 @@ const COMMIT_DIGITS: usize = 10;
 
 /// The whole history for a terminal.
 #[must_use]
-pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
+pub fn render_gate_history(history: &GateHistory, palette: Palette) -> String {
     let title = format!(
         "{}: {} ({})",
         history.benchmark,

@@ -22,7 +22,7 @@ pub struct Line<'a> {
 
 /// The list for a terminal, in the given order.
 #[must_use]
-pub fn history(lines: &[Line<'_>]) -> String {
+pub fn render_history(lines: &[Line<'_>]) -> String {
     if lines.is_empty() {
         return "Nothing has been recorded yet.\n".to_owned();
     }
@@ -72,8 +72,8 @@ mod tests {
             tags: &[],
             more_like_it: None,
         };
-        assert_eq!(history(&[line("")]).lines().count(), 1);
-        let two = history(&[line("No placement is faster.")]);
+        assert_eq!(render_history(&[line("")]).lines().count(), 1);
+        let two = render_history(&[line("No placement is faster.")]);
         assert_eq!(two.lines().nth(1), Some("    No placement is faster."));
     }
 }

@@ -18,7 +18,7 @@ const MAX_INTERRUPTS: usize = 4;
 
 /// Jitter for a terminal.
 #[must_use]
-pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
+pub fn render_jitter(record: &JitterRecord, palette: Palette) -> String {
     let longest = record.cpus.iter().map(|cpu| cpu.watched_s);
     let title = format!(
         "Gaps above {} on {}, {} watched for {}",
@@ -63,7 +63,7 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
 /// One row for each CPU and cause of its gaps. A CPU without
 /// gaps has none.
 #[must_use]
-pub fn jitter_rows(record: &JitterRecord) -> Table {
+pub fn list_jitter_rows(record: &JitterRecord) -> Table {
     let mut table = Table::new([
         "cpu",
         "watched_s",

@@ -25,7 +25,7 @@ pub struct KernelRow<'a> {
 
 /// One run of a kernel.
 #[must_use]
-pub fn kernel(record: &KernelRecord) -> String {
+pub fn render_kernel_run(record: &KernelRecord) -> String {
     let rate = match record.bytes_per_s {
         Some(rate) => format!("{:.2} GB/s", rate / 1e9),
         None => quantity(record.rate, &format!("{}/s", record.operation)),
@@ -57,7 +57,7 @@ pub fn kernel(record: &KernelRecord) -> String {
 
 /// The list of kernels.
 #[must_use]
-pub fn kernels(rows: &[KernelRow<'_>]) -> String {
+pub fn render_kernel_list(rows: &[KernelRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         out += &format!("{} ({})\n", row.name, row.group);

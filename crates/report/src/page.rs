@@ -170,7 +170,7 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
 fn render_text(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => {
-            lay_out_for_columns(None, || render::text(&record, Palette::default())) + "\n"
+            lay_out_for_columns(None, || render::render_record(&record, Palette::default())) + "\n"
         }
         Err(_) => render_line(shown),
     }
@@ -261,7 +261,7 @@ mod tests {
         let page = make_page("<b>title", &body);
         let (_, rest) = page.split_once("<noscript><pre>").unwrap();
         let (text, _) = rest.split_once("</pre></noscript>").unwrap();
-        let expected = render::text(&AnyRecord::read(&body).unwrap(), Palette::default());
+        let expected = render::render_record(&AnyRecord::read(&body).unwrap(), Palette::default());
         let lines: Vec<_> = expected.lines().map(escape).collect();
         assert_eq!(text.trim_end(), lines.join("\n").trim_end());
 

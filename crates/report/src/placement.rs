@@ -7,7 +7,7 @@ use pinwise_topology::{Device, Topology};
 
 /// A placement explained for a terminal.
 #[must_use]
-pub fn explain(
+pub fn explain_placement(
     realised: &Realised,
     topology: &Topology,
     device: Option<&Device>,

@@ -13,7 +13,7 @@ const NAME_COLUMN: usize = 40;
 
 /// Lists the shapes of one number of threads, or a table of several numbers.
 #[must_use]
-pub fn placements(record: &PlacementsRecord, palette: Palette) -> String {
+pub fn render_placements(record: &PlacementsRecord, palette: Palette) -> String {
     match &record.threads[..] {
         [only] => list_shapes(only, palette),
         several => summary_table(several),

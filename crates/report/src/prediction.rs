@@ -11,7 +11,7 @@ const MAX_ROWS: usize = 12;
 
 /// The predictions for a terminal.
 #[must_use]
-pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
+pub fn render_prediction(record: &PlacementPrediction, palette: Palette) -> String {
     let command = shell::line(&record.command);
     let title = shorten(&format!("predicted: {command}"), columns());
     let machine = match record.is_searched_machine {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn predictions_with_and_without_truth() {
         for (name, truth) in [("prediction-checked", true), ("prediction", false)] {
-            let text = prediction(&record(truth), Palette::new(false));
+            let text = render_prediction(&record(truth), Palette::new(false));
             for line in text.lines() {
                 assert!(line.chars().count() <= crate::WIDTH, "{line}");
             }
@@ -149,6 +149,6 @@ mod tests {
         }
         let mut none = record(false);
         none.placements.clear();
-        assert!(prediction(&none, Palette::new(false)).contains("No placement"));
+        assert!(render_prediction(&none, Palette::new(false)).contains("No placement"));
     }
 }

@@ -43,7 +43,7 @@ impl Default for ProfileShown {
 
 /// A profile for a terminal.
 #[must_use]
-pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
+pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     out += &format!("{}\n", paragraph("", "  ", &record.sentence));
@@ -348,7 +348,7 @@ fn threads_table(record: &ProfileRecord, max: usize) -> String {
 /// Folded stacks, a line `a;b;c N` for each: its functions from the outermost on, and its number of
 /// samples. Semicolons within names become colons.
 #[must_use]
-pub fn folded(record: &ProfileRecord) -> String {
+pub fn render_folded(record: &ProfileRecord) -> String {
     let Some(tree) = record.figures.calls.tree() else {
         return String::new();
     };

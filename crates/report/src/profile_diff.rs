@@ -13,7 +13,7 @@ const NAME_WIDTH: usize = 26;
 
 /// The difference for a terminal, with at most `max` functions.
 #[must_use]
-pub fn profile_diff(record: &ProfileDiff, max: usize, palette: Palette) -> String {
+pub fn render_profile_diff(record: &ProfileDiff, max: usize, palette: Palette) -> String {
     let unit = shorten(&record.unit, 12);
     let total = &record.total;
     let heading = format!(

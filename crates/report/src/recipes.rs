@@ -5,7 +5,7 @@ use pinwise_record::{RecipeEntry, RecipeList, RecipeParameter};
 
 /// The list for a terminal: what each does, and what is missing here.
 #[must_use]
-pub fn recipes(list: &RecipeList, palette: Palette) -> String {
+pub fn render_recipes(list: &RecipeList, palette: Palette) -> String {
     let mut text = String::new();
     for recipe in &list.recipes {
         text.push_str(&format!("{}\n", palette.strong(&visible(&recipe.name))));
@@ -84,7 +84,7 @@ mod tests {
         let list = RecipeList {
             recipes: vec![recipe],
         };
-        let text = recipes(&list, Palette::new(false));
+        let text = render_recipes(&list, Palette::new(false));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert!(
             text.replace(['\n', ' '], "")

@@ -17,7 +17,7 @@ pub struct ReportRow<'a> {
 
 /// The list of field reports.
 #[must_use]
-pub fn reports(rows: &[ReportRow<'_>]) -> String {
+pub fn render_report_list(rows: &[ReportRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         out += &format!("{}\n", visible(row.name));
@@ -31,7 +31,7 @@ pub fn reports(rows: &[ReportRow<'_>]) -> String {
 
 /// The results of the experiments.
 #[must_use]
-pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
+pub fn render_reproduction(record: &Reproduction, palette: Palette) -> String {
     let mut out = String::new();
     for report in &record.reports {
         out += &palette.strong(&visible(&report.name));

@@ -12,7 +12,7 @@ const MAX_PROCESSES: usize = 12;
 
 /// The rules with their CPUs and the processes that they affect.
 #[must_use]
-pub fn rules(record: &RulesRecord, palette: Palette) -> String {
+pub fn render_rules(record: &RulesRecord, palette: Palette) -> String {
     let mut text = String::new();
     for rule in &record.rules {
         let name = palette.strong(&visible(&rule.name));
@@ -67,7 +67,7 @@ fn list_processes(rule: &RuleRecord) -> String {
 
 /// A change in one line.
 #[must_use]
-pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
+pub fn render_rule_change(change: &RuleChange, palette: Palette) -> String {
     let word = match (change.change, change.dry_run) {
         (RuleChangeKind::Placed, false) => palette.good("placed"),
         (RuleChangeKind::Placed, true) => palette.good("would place"),
@@ -111,7 +111,7 @@ pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
 /// `/run/pinwise-rules`, which survives a restart of the unit. systemd removes that folder when the
 /// unit stops, so it must not be the one with root's other journals.
 #[must_use]
-pub fn rules_unit(program: &str, file: &str) -> String {
+pub fn render_systemd_unit(program: &str, file: &str) -> String {
     let (command, file_shown) = (quote_for_unit(program), quote_for_unit(file));
     format!(
         "\
@@ -220,7 +220,7 @@ mod tests {
             why: None,
         };
         assert_eq!(
-            rule_change(&change, Palette::default()),
+            render_rule_change(&change, Palette::default()),
             "would place a\\nb\\u{7} (7) by 'r\\u{1b}[2J': CPUs 0-3 -> 1, nice 5, 2 threads, 1 left to others"
         );
     }

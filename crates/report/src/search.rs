@@ -10,7 +10,7 @@ use super::comparison::{describe_findings, heading, next_step};
 use super::style::{Palette, columns, lay_out_for_columns, paragraph, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
-pub use rows::search_rows;
+pub use rows::list_search_rows;
 use words::{describe_space, format_value, format_value_range};
 
 /// The most arms in the table, beside `os-default`.
@@ -26,7 +26,7 @@ pub(super) const SHAPE: &str = "shape (--place)";
 
 /// The whole search for a terminal.
 #[must_use]
-pub fn search(record: &SearchRecord, palette: Palette) -> String {
+pub fn render_search(record: &SearchRecord, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
     if !record.predictions.is_empty() {
         text.push('\n');

@@ -14,7 +14,7 @@ mod view;
 
 use pinwise_record::TopRecord;
 
-pub use paint::{draw, text};
+pub use paint::{draw, rows_to_text};
 pub use view::{Focus, Order, Prompt, PromptKind, View};
 
 use cpus::CpuRows;
@@ -77,7 +77,7 @@ const MAX_PRINTED_CPU_ROWS: usize = 24;
 #[must_use]
 pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut rows = if view.shows_help {
-        help::rows(size)
+        help::make_help_rows(size)
     } else {
         draw_view(record, view, size)
     };
@@ -91,7 +91,7 @@ pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut footer = header::footer(view, size.width);
     footer.truncate(size.height / 3);
-    let mut rows = header::rows(record, view, size.width);
+    let mut rows = header::make_header_rows(record, view, size.width);
     rows.truncate(size.height / 4);
     let free = size.height.saturating_sub(rows.len() + footer.len());
     // The table always keeps its header and one row.
@@ -102,7 +102,7 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let cpus = CpuRows::new(record, view, size.width, cpu_rows);
     rows.extend(cpus.scroll_rows(cpu_rows, view.cpu_top));
     let free = size.height.saturating_sub(rows.len() + footer.len());
-    let table = table::rows(record, view, size.width, free);
+    let table = table::make_table_rows(record, view, size.width, free);
     let unused = free.saturating_sub(table.len());
     rows.extend(table);
     rows.extend(std::iter::repeat_n(Row::new(), unused));
@@ -113,7 +113,7 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 /// Lays out a frame for printing: all CPUs, and at most this many threads.
 #[must_use]
 pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
-    let mut rows = header::rows(record, view, width);
+    let mut rows = header::make_header_rows(record, view, width);
     rows.push(Row::new());
     rows.extend(CpuRows::new(record, view, width, MAX_PRINTED_CPU_ROWS).all());
     rows.push(Row::new());

@@ -19,7 +19,7 @@ const MAX_UNWRAPPED_LIST: usize = 40;
 
 /// The machine for a terminal.
 #[must_use]
-pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
+pub fn render_topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
     let mut text = describe_machine(record, palette);
     text.push_str(&describe_cpus(record, topology, palette));
     text.push_str(&measured::contradiction_line(record, palette));

@@ -21,7 +21,7 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 
 /// A trace for a terminal.
 #[must_use]
-pub fn trace(record: &TraceRecord, palette: Palette) -> String {
+pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     for (name, line) in list_figures(record) {
@@ -46,7 +46,7 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
 
 /// The tiers of a machine.
 #[must_use]
-pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
+pub fn render_tiers(records: &[TierRecord], palette: Palette) -> String {
     let best = records.iter().rposition(|tier| tier.available);
     let mut out = String::new();
     for (at, record) in records.iter().enumerate() {

@@ -13,7 +13,7 @@ use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 ///
 /// # Errors
 /// Packed slices that are damaged or of a newer layout.
-pub(super) fn rows(record: &TraceRecord) -> Result<Table, PackedError> {
+pub(super) fn list_trace_rows(record: &TraceRecord) -> Result<Table, PackedError> {
     match &record.timeline.packed {
         Some(packed) => slice_rows(record, packed),
         None => Ok(span_rows(record)),

@@ -7,7 +7,7 @@ use pinwise_record::ReplayRecord;
 
 /// The levels inferred from a matrix, for a terminal.
 #[must_use]
-pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
+pub fn render_replay(record: &ReplayRecord, palette: Palette) -> String {
     let cpus = count(record.cpus, "CPU");
     let heading = palette.strong(&format!("Wiring of {cpus}, from latency alone"));
     let found = Levels {

@@ -27,7 +27,7 @@ const GROUP_OF_DEVICES: u32 = 1000;
 
 /// The machine as an XML file for `lstopo -i`.
 #[must_use]
-pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
+pub fn render_topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
     let tree = build_tree(topology, record.measured.as_deref());
     let mut export = Export {
         topology,

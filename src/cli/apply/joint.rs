@@ -105,7 +105,7 @@ fn print(
     }
     let texts: Vec<String> = emissions
         .iter()
-        .map(|emission| pinwise_report::emission(emission, terminal.palette()))
+        .map(|emission| pinwise_report::render_emission(emission, terminal.palette()))
         .collect();
     terminal.print(&texts.join("\n"))?;
     Ok(Exit::Done)

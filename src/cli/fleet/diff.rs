@@ -33,7 +33,7 @@ pub(super) fn diff(
         );
     }
     let difference = compare_groups(a.to_side(), b.to_side())?;
-    terminal.show(&difference, pinwise_report::fleet_diff)?;
+    terminal.show(&difference, pinwise_report::render_fleet_diff)?;
     Ok(Exit::Done)
 }
 

@@ -39,13 +39,13 @@ pub(super) fn report(
         .transpose()?;
     let show = || {
         let (Some(path), Some(page)) = (&args.output, page) else {
-            return terminal.show(&report, pinwise_report::fleet_report);
+            return terminal.show(&report, pinwise_report::render_fleet_report);
         };
         if path == Path::new("-") {
             return terminal.print_data(&page);
         }
         write_file(path, &page)?;
-        terminal.show(&report, pinwise_report::fleet_report)?;
+        terminal.show(&report, pinwise_report::render_fleet_report)?;
         terminal.note(&format!("The page: {}", path.display()));
         Ok(())
     };

@@ -17,7 +17,7 @@ pub(super) fn status(
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
     let (status, _) = query_status(&found)?;
-    terminal.show(&status, pinwise_report::fleet_status)?;
+    terminal.show(&status, pinwise_report::render_fleet_status)?;
     Ok(Exit::Done)
 }
 

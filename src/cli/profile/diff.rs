@@ -42,7 +42,7 @@ pub(super) fn diff(
     (record.id, record.started) = new_id_and_start();
     let show = || {
         terminal.show(&record, |record, palette| {
-            pinwise_report::profile_diff(record, args.top, palette)
+            pinwise_report::render_profile_diff(record, args.top, palette)
         })?;
         files::write_json(args.export_json.as_deref(), &record)
     };

@@ -51,6 +51,6 @@ pub(super) fn advise(
     let mut record = pinwise_study::spin::advise::run(&plan, machine.as_mut())?
         .context("neither wake-ups nor context switches could be measured here, so there is nothing to compare spinning with")?;
     (record.id, record.started) = new_id_and_start();
-    let show = || terminal.show(&record, pinwise_report::spin_advice);
+    let show = || terminal.show(&record, pinwise_report::render_spin_advice);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }

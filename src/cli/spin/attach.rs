@@ -45,7 +45,7 @@ pub(super) fn attach(
     };
     (record.id, record.started) = new_id_and_start();
     let show = || {
-        terminal.show(&record, pinwise_report::spin_attach)?;
+        terminal.show(&record, pinwise_report::render_spin_attach)?;
         files::write_json(args.sampling.export_json.as_deref(), &record)
     };
     match keep_and_show(store, &record, terminal, show, Exit::Done)? {

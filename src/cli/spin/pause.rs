@@ -53,9 +53,10 @@ pub(super) fn pause(
         bail!("PAUSE could not be measured: {why}");
     }
     let show = || match &record.check {
-        Some(check) if !terminal.is_json() => {
-            terminal.print(&pinwise_report::spin_check(check, terminal.palette()))
-        }
+        Some(check) if !terminal.is_json() => terminal.print(&pinwise_report::render_spin_check(
+            check,
+            terminal.palette(),
+        )),
         _ => show(&record, terminal),
     };
     let exit = match record.check.as_ref().is_none_or(|check| check.is_fine) {
@@ -67,5 +68,5 @@ pub(super) fn pause(
 
 /// Prints a measurement, new or stored.
 pub(in crate::cli) fn show(record: &SpinPauseRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::spin_pause)
+    terminal.show(record, pinwise_report::render_spin_pause)
 }

@@ -56,7 +56,7 @@ pub(super) fn predict(
         cpus,
     });
     (record.id, record.started) = new_id_and_start();
-    let show = || terminal.show(&record, pinwise_report::spin_prediction);
+    let show = || terminal.show(&record, pinwise_report::render_spin_prediction);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 

@@ -54,7 +54,7 @@ pub(super) fn replay(
         return Ok(Exit::Interrupted);
     };
     (record.id, record.started) = new_id_and_start();
-    let show = || terminal.show(&record, pinwise_report::spin_replay);
+    let show = || terminal.show(&record, pinwise_report::render_spin_replay);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 

@@ -87,7 +87,7 @@ pub(super) fn scan(
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
     };
-    let show = || terminal.show(&record, pinwise_report::spin_scan);
+    let show = || terminal.show(&record, pinwise_report::render_spin_scan);
     keep_and_show(store, &record, terminal, show, exit)
 }
 

@@ -13,7 +13,7 @@ pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Ex
     let names = [a, b].map(|path| path.display().to_string());
     let (record_a, record_b) = (load_record("A", a)?, load_record("B", b)?);
     let difference = TopologyDiff::between([&names[0], &names[1]], &record_a, &record_b);
-    terminal.show(&difference, pinwise_report::topology_diff)?;
+    terminal.show(&difference, pinwise_report::render_topology_diff)?;
     Ok(Exit::Done)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn print_placements(
         bail!("--placements: this process may not use any CPU of this machine");
     }
     let record = PlacementsRecord::new(topology, &threads);
-    terminal.show(&record, pinwise_report::placements)?;
+    terminal.show(&record, pinwise_report::render_placements)?;
     Ok(Exit::Done)
 }
 

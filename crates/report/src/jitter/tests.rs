@@ -78,7 +78,7 @@ fn sample_record() -> JitterRecord {
 
 #[test]
 fn jitter_as_text() {
-    insta::assert_snapshot!(jitter(&sample_record(), Palette::default()));
+    insta::assert_snapshot!(render_jitter(&sample_record(), Palette::default()));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn jitter_without_causes_as_text() {
     record.cpus[0].causes = record.causes.clone();
     record.causes_unavailable = Some("tracefs is not mounted".to_owned());
     record.interrupted = true;
-    insta::assert_snapshot!(jitter(&record, Palette::default()));
+    insta::assert_snapshot!(render_jitter(&record, Palette::default()));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn threads_beyond_the_maximum_share_one_row() {
             .causes
             .push(new_cause(GapCause::Thread, &name, None, 2));
     }
-    let text = jitter(&record, Palette::default());
+    let text = render_jitter(&record, Palette::default());
     let row = text.lines().find(|line| line.contains("36 more threads"));
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
     assert_eq!(row[3], "72", "{text}");
@@ -109,7 +109,7 @@ fn threads_beyond_the_maximum_share_one_row() {
 
 #[test]
 fn every_cause_of_a_cpu_is_a_row() {
-    let rows = jitter_rows(&sample_record()).csv().unwrap();
+    let rows = list_jitter_rows(&sample_record()).csv().unwrap();
     let lines: Vec<&str> = rows.lines().collect();
     assert_eq!(lines.len(), 5, "{rows}");
     assert_eq!(

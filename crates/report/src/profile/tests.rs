@@ -78,13 +78,13 @@ pub(crate) fn spinning_scene(samples: u64) -> Scene {
         .stack(&["main", "0x31a4"], 40)
 }
 
-fn render_profile(record: &ProfileRecord) -> String {
-    profile(record, &ProfileShown::default(), Palette::default())
+fn render_by_default(record: &ProfileRecord) -> String {
+    render_profile(record, &ProfileShown::default(), Palette::default())
 }
 
 #[test]
 fn a_profile_as_text() {
-    let text = render_profile(&make_record(spinning_scene(760), 50.0));
+    let text = render_by_default(&make_record(spinning_scene(760), 50.0));
     insta::assert_snapshot!(text);
     assert!(
         text.lines()
@@ -99,7 +99,7 @@ fn parts_that_were_not_requested_are_not_shown() {
         instructions: 0,
         threads: 0,
     };
-    let text = profile(
+    let text = render_profile(
         &make_record(spinning_scene(760), 50.0),
         &shown,
         Palette::default(),
@@ -118,7 +118,7 @@ fn a_difference_as_text() {
     let mut after = make_record(spinning_scene(2690).stack(&["main", "fresh"], 90), 100.0);
     after.pause.as_mut().unwrap().ns = 43.0;
     let diff = ProfileDiff::between(&before, &after).unwrap();
-    let text = super::super::profile_diff(&diff, 4, Palette::default());
+    let text = super::super::render_profile_diff(&diff, 4, Palette::default());
     insta::assert_snapshot!(text);
     assert!(
         text.lines()
@@ -133,7 +133,7 @@ fn fewer_and_shorter_pauses_are_distinguished() {
     let after = make_record(spinning_scene(760), 100.0);
     let line = |from: &ProfileRecord, to: &ProfileRecord| {
         let diff = ProfileDiff::between(from, to).unwrap();
-        let text = super::super::profile_diff(&diff, 4, Palette::default());
+        let text = super::super::render_profile_diff(&diff, 4, Palette::default());
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ")
     };
@@ -179,16 +179,16 @@ fn what_cannot_be_subtracted_is_refused() {
 #[test]
 fn time_that_was_not_sampled_is_shown() {
     let mut record = make_record(spinning_scene(10), 1.0);
-    assert!(render_profile(&record).contains("\n250 ms of CPU time"));
+    assert!(render_by_default(&record).contains("\n250 ms of CPU time"));
     record.figures.kernel = Some(AmountRecord::default());
     record.runs[0].used_cpu_s = Some(1.34);
-    let text = render_profile(&record);
+    let text = render_by_default(&record);
     assert!(text.contains("\n250 ms of 1.34 s of CPU time"), "{text}");
 }
 
 #[test]
 fn folded_stacks_add_up_to_all_samples() {
-    let text = folded(&make_record(spinning_scene(760), 1.0));
+    let text = render_folded(&make_record(spinning_scene(760), 1.0));
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines.contains(&"main;spin_until_free;[pause] 760"),
@@ -234,9 +234,9 @@ proptest! {
         figures.calls.nodes[1].cpu_s = amount.cpu_s;
         figures.waits = amount;
         record.work.count = units;
-        prop_assert!(!render_profile(&record).is_empty() && !folded(&record).is_empty());
+        prop_assert!(!render_by_default(&record).is_empty() && !render_folded(&record).is_empty());
         if let Ok(diff) = ProfileDiff::between(&record, &record) {
-            prop_assert!(!super::super::profile_diff(&diff, 9, Palette::default()).is_empty());
+            prop_assert!(!super::super::render_profile_diff(&diff, 9, Palette::default()).is_empty());
         }
     }
 
@@ -252,9 +252,9 @@ proptest! {
         record.figures.instructions[0].source = Some(name.clone());
         let diff = ProfileDiff::between(&record, &record).unwrap();
         let texts = [
-            render_profile(&record),
-            folded(&record),
-            super::super::profile_diff(&diff, 9, Palette::default()),
+            render_by_default(&record),
+            render_folded(&record),
+            super::super::render_profile_diff(&diff, 9, Palette::default()),
         ];
         for text in texts {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

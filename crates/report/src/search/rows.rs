@@ -6,7 +6,7 @@ use pinwise_record::{SearchRecord, SearchStep};
 
 /// One row per run, in order of time.
 #[must_use]
-pub fn search_rows(record: &SearchRecord) -> Table {
+pub fn list_search_rows(record: &SearchRecord) -> Table {
     let own = ["arm", "threads_set", "cpus", "step"];
     let mut table = Table::new(own.into_iter().chain(run_columns()));
     for run in &record.runs {

@@ -14,7 +14,7 @@ fn check_width(text: &str) {
 
 #[track_caller]
 fn check_snapshot(name: &str, record: &SearchRecord) {
-    let text = search(record, Palette::new(false));
+    let text = render_search(record, Palette::new(false));
     check_width(&text);
     insta::assert_snapshot!(name, text);
 }
@@ -31,7 +31,7 @@ fn only_lists_of_cpus_enter_commands() {
         arm.cpus = "0;touch x".to_owned();
     }
     record.conclude();
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     assert!(
         text.contains("→ Run: pinwise run --place ") && !text.contains("touch x"),
         "{text}"
@@ -53,7 +53,7 @@ fn values_and_changes_of_a_rate_go_the_same_way() {
     let metric = "regex:(.*) higher".parse().unwrap();
     record.metric = pinwise_record::MetricRecord::new(&metric, "");
     record.conclude();
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     let cells = |name: &str| {
         let line = text.lines().find(|line| line.contains(name)).unwrap();
         line.split_whitespace().map(str::to_owned).collect()
@@ -107,7 +107,7 @@ fn a_search_that_was_cut_off() {
     record.model = None;
     record.confirmation = None;
     record.least = None;
-    check_width(&search(&record, Palette::new(false)));
+    check_width(&render_search(&record, Palette::new(false)));
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn hostile_strings_are_made_visible() {
         .clone_from(&hostile);
     record.least.as_mut().unwrap().sentence.clone_from(&hostile);
     record.truth.as_mut().unwrap().best.clone_from(&hostile);
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     assert!(!text.contains(['\u{1b}', '\r']), "{text}");
 }
 
 #[test]
 fn every_run_is_a_line_of_csv() {
     let record = example_search(5, false);
-    let text = search_rows(&record).csv().unwrap();
+    let text = list_search_rows(&record).csv().unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + record.runs.len());
     assert!(
@@ -160,7 +160,7 @@ fn every_run_is_a_line_of_csv() {
     let mut damaged = record;
     damaged.runs[0].arm = 99;
     assert!(
-        search_rows(&damaged)
+        list_search_rows(&damaged)
             .csv()
             .unwrap()
             .contains("\n,,,warmup,")

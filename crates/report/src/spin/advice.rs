@@ -6,7 +6,7 @@ use pinwise_record::{AdviceRecord, SpinAdviceRecord};
 
 /// Advice for a terminal.
 #[must_use]
-pub fn spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
+pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
     let title = format!("Spin settings for {}", record.processor.name);
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     let costs = format!(

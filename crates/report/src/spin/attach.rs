@@ -24,7 +24,7 @@ const MAX_LINES: usize = 8;
 
 /// A record of `spin attach` for a terminal.
 #[must_use]
-pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
+pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     if let Some(shares) = &record.shares {
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn text_of_programs_is_escaped_for_the_terminal() {
-        let text = spin_attach(&hostile_record(), Palette::new(false));
+        let text = render_spin_attach(&hostile_record(), Palette::new(false));
         let is_shown = |c: char| c == '\n' || !c.is_control();
         assert!(text.chars().all(is_shown), "{text:?}");
         assert!(text.contains("12,345,678 PAUSEs"), "{text}");

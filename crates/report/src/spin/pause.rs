@@ -9,7 +9,7 @@ const MAX_CPUS: usize = 32;
 
 /// A measurement for a terminal.
 #[must_use]
-pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
+pub fn render_spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
     let title = format!("{} on {}", record.instruction, record.host.name());
     let mut out = format!("{}\n\n", palette.strong(&paragraph("", "  ", &title)));
     out += &table(
@@ -71,7 +71,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     if let Some(check) = &record.check {
-        out += &format!("\n{}", spin_check(check, palette));
+        out += &format!("\n{}", render_spin_check(check, palette));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
@@ -80,7 +80,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
 /// The verdict of `--check`: one line if it passes, otherwise one more for each algorithm that
 /// would wait too long.
 #[must_use]
-pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
+pub fn render_spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     let verdict = paragraph("", "  ", &check.sentence);
     let verdict = if check.is_fine {
         palette.good(&verdict)

@@ -16,7 +16,7 @@ const MAX_CURVES: usize = 6;
 
 /// Predictions for a terminal.
 #[must_use]
-pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
+pub fn render_spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
     let mut out = String::new();
     if let Some(from) = &record.from {
         let (from_name, to_name) = (&from.name, &record.processor.name);

@@ -9,7 +9,7 @@ use pinwise_record::{
 
 /// A replay for a terminal.
 #[must_use]
-pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
+pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n", paragraph("", "  ", &describe_hint(record)));
     for algorithm in &record.algorithms {

@@ -14,7 +14,7 @@ const MAX_FAILING_LOOPS: usize = 4;
 
 /// The loops file by file, then the verdict on the limit.
 #[must_use]
-pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
+pub fn render_spin_scan(record: &SpinScan, palette: Palette) -> String {
     let mut text = String::new();
     for (index, binary) in record.binaries.iter().enumerate() {
         let loops: Vec<&ScannedLoop> = sort_loops_of_file(record, index);
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn equal_loops_share_an_entry() {
         let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
-        let text = |record: &SpinScan| spin_scan(record, Palette::new(false));
+        let text = |record: &SpinScan| render_spin_scan(record, Palette::new(false));
         let before = text(&record).lines().count();
         for at in 0..1000_usize {
             let mut one = record.loops[0].clone();

@@ -7,7 +7,7 @@ use pinwise_format::three_digits;
 use pinwise_record::{TopRecord, TopSharing};
 
 /// The title, migrations and SMT sharing, a row each.
-pub(super) fn rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
+pub(super) fn make_header_rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
     vec![
         title_row(record, view, width),
         migrations_row(record, width),

@@ -43,7 +43,7 @@ fn tone_style(tone: Tone, is_colored: bool) -> Style {
 
 /// Converts rows to text, each with a line break, without trailing spaces.
 #[must_use]
-pub fn text(rows: &[Row], palette: Palette) -> String {
+pub fn rows_to_text(rows: &[Row], palette: Palette) -> String {
     let mut text = String::new();
     for row in rows {
         let last = row.iter().rposition(|p| !p.text.trim_end().is_empty());

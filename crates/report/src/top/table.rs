@@ -114,7 +114,12 @@ fn choose_columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
 }
 
 /// The header and the rows around the chosen one, at most `height`.
-pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
+pub(super) fn make_table_rows(
+    record: &TopRecord,
+    view: &View,
+    width: usize,
+    height: usize,
+) -> Vec<Row> {
     let threads = view.arrange_threads(record);
     let room = height.saturating_sub(1);
     let chosen = view.chosen_row(&threads);
