@@ -71,43 +71,43 @@ use args::{
 use pinwise_machine::linux::fail_writes_beyond_file_limit;
 use terminal::Terminal;
 
-/// For terminals that are narrower or wider texts are laid out as for these.
+/// Text is laid out for this many columns at least, and at most, on any terminal.
 const MIN_WIDTH: usize = 40;
 const MAX_WIDTH: usize = 200;
 
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     fail_writes_beyond_file_limit();
-    let arguments = idioms::with_options(arguments.into_iter().collect());
-    let (config, unread) = match config::Config::load() {
+    let arguments = idioms::replace_help_and_version(arguments.into_iter().collect());
+    let (config, config_error) = match config::Config::load() {
         Ok(config) => (config, None),
         Err(error) => (config::Config::default(), Some(error)),
     };
     let parsed = usage::parse(&config, &arguments);
-    // Help and version need no defaults.
+    // Help and version need no defaults: a broken file must not hide them.
     let needs_defaults = parsed.as_ref().err().is_none_or(clap::Error::use_stderr);
-    if let Some(error) = unread.filter(|_| needs_defaults) {
+    if let Some(error) = config_error.filter(|_| needs_defaults) {
         Terminal::plain().error(&format!("{error:#}"));
         return Exit::Error;
     }
-    let read = |matches: ArgMatches| {
-        let refused = refuse_format(&matches);
-        Ok((Cli::from_arg_matches(&matches)?, refused))
+    let read_matches = |matches: ArgMatches| {
+        let refusal = refuse_format(&matches);
+        Ok((Cli::from_arg_matches(&matches)?, refusal))
     };
-    let (mut cli, refused) = match parsed.and_then(read) {
-        Ok(read) => read,
+    let (mut cli, refusal) = match parsed.and_then(read_matches) {
+        Ok(cli_and_refusal) => cli_and_refusal,
         Err(error) => return usage::report(&error, &arguments),
     };
-    cli.global.argv = argv(arguments);
+    cli.global.argv = argv_for_records(arguments);
     if let Command::Compare(compare) = &mut cli.command {
-        compare.usual_places = config.places();
+        compare.default_places = config.places();
     }
     let terminal = Terminal::new(&cli.global);
     if let Err(error) = logging::start(cli.global.verbose) {
         terminal.error(&format!("{error:#}"));
         return Exit::Error;
     }
-    if let Some(reason) = refused {
+    if let Some(reason) = refusal {
         terminal.error(&reason);
         return Exit::Error;
     }
@@ -122,9 +122,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Arguments for records. The address of a store can contain a password, and is not part of an
-/// experiment.
-fn argv(arguments: Vec<OsString>) -> Vec<String> {
+/// The arguments as records keep them: without the store, whose address can contain a password and
+/// which is not part of an experiment.
+fn argv_for_records(arguments: Vec<OsString>) -> Vec<String> {
     let texts: Result<Vec<String>, _> = arguments.into_iter().map(OsString::into_string).collect();
     let mut words = texts.unwrap_or_default();
     if let Some(program) = words.first_mut() {
@@ -140,17 +140,17 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Search(args) => match &args.action {
             None => search::search(global, &args, terminal),
             Some(SearchAction::Predict(args)) => predict::predict(global, args, terminal),
-            Some(SearchAction::Round(args)) => search::round(args, terminal),
+            Some(SearchAction::Round(args)) => search::run_round(args, terminal),
         },
-        Command::Gate(args) => gate::gate(global, &args, terminal),
+        Command::Gate(args) => gate::run_gate(global, &args, terminal),
         Command::Bench(args) => match &args.action {
-            None => bench::bench(global, &args, terminal),
-            Some(BenchAction::Kernel(args)) => kernel::kernel(global, args, terminal),
-            Some(BenchAction::Jitter(args)) => jitter::jitter(global, args, terminal),
-            Some(BenchAction::Recipes(args)) => recipes::recipes(global, args, terminal),
+            None => bench::run_bench(global, &args, terminal),
+            Some(BenchAction::Kernel(args)) => kernel::run_kernel(global, args, terminal),
+            Some(BenchAction::Jitter(args)) => jitter::run_jitter(global, args, terminal),
+            Some(BenchAction::Recipes(args)) => recipes::run_recipes(global, args, terminal),
         },
-        Command::Topology(args) => topology::topology(global, &args, terminal),
-        Command::Doctor => host::doctor(global, terminal),
+        Command::Topology(args) => topology::run_topology(global, &args, terminal),
+        Command::Doctor => host::run_doctor(global, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
         Command::Top(args) => top::top(global, &args, terminal),
         Command::Profile(args) => profile::profile(global, &args, terminal),
@@ -158,10 +158,10 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Apply(args) => match &args.action {
             None => apply::apply(global, &args, terminal),
-            Some(ApplyAction::Rules(args)) => rules::rules(global, args, terminal),
+            Some(ApplyAction::Rules(args)) => rules::manage_rules(global, args, terminal),
             Some(ApplyAction::Restore(args)) => restore::restore(args, terminal),
         },
-        Command::Record(args) => record(global, &args, terminal),
+        Command::Record(args) => run_record_action(global, &args, terminal),
         Command::Serve(args) => serve::serve(global, &args, terminal),
         Command::Fleet(args) => fleet::fleet(global, &args, terminal),
         Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
@@ -170,9 +170,13 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
     }
 }
 
-fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn run_record_action(
+    global: &Global,
+    args: &RecordArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     match &args.action {
-        RecordAction::History(args) => history::history(global, args, terminal),
+        RecordAction::History(args) => history::run_history(global, args, terminal),
         RecordAction::Show(args) => history::show(global, args, terminal),
         RecordAction::Diff(args) => diff::diff(global, args, terminal),
         RecordAction::Report(args) => report::report(global, args, terminal),

@@ -1,5 +1,4 @@
-//! The pinwise command. Everything is in the library; the exit status is
-//! chosen there once and only handed on here.
+//! The pinwise command. The library does everything, and chooses the exit status.
 
 mod memory;
 

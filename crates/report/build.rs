@@ -1,4 +1,4 @@
-//! Embeds the page that reports and `serve` need, if it was built.
+//! Lets the library embed the page that reports and `serve` need, if it was built.
 //!
 //! `cargo xtask web` builds it, with Node; `page.html` is a link to it, which becomes a regular
 //! file in the output of `cargo package`. Without it everything else works, and the two commands

@@ -57,12 +57,12 @@ pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
 /// Every output shows a machine without control characters, and hwloc's XML round-trips with the
 /// same CPUs.
 pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
-    check_shown(&pinwise_report::topology(
+    check_shown(&pinwise_report::render_topology(
         topology,
         record,
         Palette::default(),
     ));
-    let xml = pinwise_report::topology_xml(topology, record);
+    let xml = pinwise_report::render_topology_xml(topology, record);
     check_shown(&xml);
     if !topology.online.is_empty() {
         let (read, _) = Topology::from_hwloc_xml(&xml).expect("pinwise reads what it writes");
@@ -97,7 +97,7 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
         assert_eq!(realised.cpus.len(), count, "{placement}");
     }
     assert_eq!(realised.used.cpus, realised.cpus.len());
-    check_shown(&pinwise_report::explain(
+    check_shown(&pinwise_report::explain_placement(
         &realised,
         topology,
         topology.devices.first(),
@@ -181,7 +181,7 @@ fn describe_import(notes: Vec<String>, topology: &Topology) -> About {
 /// The analysis of a trace round-trips and is shown.
 fn check_trace(record: &TraceRecord) {
     assert_eq!(&round_trip_json(record), record);
-    check_shown(&pinwise_report::trace(record, Palette::default()));
+    check_shown(&pinwise_report::render_trace(record, Palette::default()));
 }
 
 fn find_process(event: &Event) -> Option<i32> {

@@ -1,4 +1,4 @@
-//! `apply`: an answer printed for other tools, or applied to running programs.
+//! `apply`: prints a placement for other tools, or moves running programs to it.
 
 mod answer;
 mod emit;

@@ -9,9 +9,9 @@ use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::run_and_store;
-use super::kernel::{find_kernel, isas, program};
+use super::kernel::{find_kernel, kernel_program, parse_isas};
 use super::machine::open_machine;
-use super::maps::measured_before;
+use super::maps::load_newest_map;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::terminal::Terminal;
@@ -27,24 +27,24 @@ use pinwise_study::bench::{
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
 
-/// Without a budget every comparison gets time for this many blocks, all of them
-/// at least the usual budget and at most this many seconds.
-const USUAL_BLOCKS: f64 = 12.0;
-const LONGEST_S: f64 = 600.0;
+/// Without `--budget` there is time for this many blocks of every comparison, but at least the
+/// default budget and at most this many seconds in total.
+const DEFAULT_BLOCKS: f64 = 12.0;
+const MAX_DEFAULT_BUDGET_S: f64 = 600.0;
 /// Largest number of threads: more is almost certainly a typo.
 const MAX_THREADS: usize = 4096;
 
-pub(super) fn bench(
+pub(super) fn run_bench(
     global: &Global,
     args: &BenchArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let seed = plan::choose_seed(&args.effort);
-    refuse_files_of_runs(args)?;
-    check_outputs(global, &export::outputs(&args.results), &[])?;
+    refuse_exports_of_runs(args)?;
+    check_outputs(global, &export::result_files(&args.results), &[])?;
     check_store(global)?;
     let is_local = global.machine.is_local();
-    let wanted = parse_arguments(args, is_local)?;
+    let request = parse_arguments(args, is_local)?;
     let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
@@ -53,13 +53,13 @@ pub(super) fn bench(
     let plan = make_plan(
         global,
         args,
-        &wanted,
+        &request,
         seed,
         &topology,
         machine.as_ref(),
         terminal,
     )?;
-    let mut conductor = Stage {
+    let mut conductor = StoringConductor {
         global,
         terminal,
         is_stored: true,
@@ -70,8 +70,8 @@ pub(super) fn bench(
         return Ok(Exit::Interrupted);
     }
     show(&record, terminal)?;
-    export::results(&record, &args.results)?;
-    Ok(match exit_of(&record) {
+    export::write_results(&record, &args.results)?;
+    Ok(match exit_status(&record) {
         Exit::Done if !conductor.is_stored => Exit::Error,
         other => other,
     })
@@ -79,10 +79,10 @@ pub(super) fn bench(
 
 /// Prints a bench, new or stored.
 pub(super) fn show(record: &Bench, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::bench)
+    terminal.show(record, pinwise_report::render_bench)
 }
 
-fn exit_of(record: &Bench) -> Exit {
+fn exit_status(record: &Bench) -> Exit {
     let has_failed = record
         .kernels
         .iter()
@@ -94,8 +94,8 @@ fn exit_of(record: &Bench) -> Exit {
     }
 }
 
-/// A bench has no runs of its own: they are in its comparisons.
-fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
+/// Refuses formats that list runs: a bench has none of its own, only its comparisons have.
+fn refuse_exports_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     let refused = [
         ("--export-markdown", &args.results.export_markdown),
         ("--export-hyperfine", &args.results.export_hyperfine),
@@ -143,14 +143,14 @@ fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<BenchRequ
         .iter()
         .map(|name| name.parse().context("--place"))
         .collect::<anyhow::Result<_>>()?;
-    let isas = isas(args.isa.as_deref(), is_local)?;
-    check_versions(&kernels, &isas)?;
+    let isas = parse_isas(args.isa.as_deref(), is_local)?;
+    check_isas(&kernels, &isas)?;
     Ok(BenchRequest {
         kernels,
         suite,
         places,
         threads: match &args.threads {
-            Some(text) => threads(text)?,
+            Some(text) => parse_thread_counts(text)?,
             None => Vec::new(),
         },
         isas,
@@ -160,17 +160,17 @@ fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<BenchRequ
 
 /// Named kernels must have the requested instruction sets; kernels of a suite that lack them are
 /// left out.
-fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<()> {
-    let compiled = isas
+fn check_isas(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<()> {
+    let above_baseline = isas
         .iter()
         .find(|isa| !matches!(isa, Isa::V1 | Isa::Native));
-    let asked = if isas.len() > 1 {
+    let requested = if isas.len() > 1 {
         isas.last()
     } else {
-        compiled
+        above_baseline
     };
     let lacking = kernels.iter().find(|kernel| !kernel.has_versions);
-    match (asked, lacking) {
+    match (requested, lacking) {
         (Some(isa), Some(kernel)) => bail!(
             "--isa {isa}: {} is compiled for the baseline only; omit --isa (pinwise bench kernel --list says which kernels have versions)",
             kernel.name
@@ -179,78 +179,79 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
     }
 }
 
-/// `1..4` or `1,2,4`, ascending.
-fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
+/// Reads `1..4` or `1,2,4`; ascending, each number once.
+fn parse_thread_counts(text: &str) -> anyhow::Result<Vec<usize>> {
     let bad = || {
         format!(
             "--threads '{text}': write numbers of threads from 1 to {MAX_THREADS}, such as 1..4 or 1,2,4"
         )
     };
-    let number = |word: &str| -> anyhow::Result<usize> {
+    let parse_number = |word: &str| -> anyhow::Result<usize> {
         let number: usize = word.trim().parse().ok().with_context(bad)?;
         if !(1..=MAX_THREADS).contains(&number) {
             bail!("{}", bad());
         }
         Ok(number)
     };
-    let mut found = Vec::new();
+    let mut counts = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {
             Some((first, last)) => {
-                let (first, last) = (number(first)?, number(last)?);
+                let (first, last) = (parse_number(first)?, parse_number(last)?);
                 if first > last {
                     bail!("{}", bad());
                 }
-                found.extend(first..=last);
+                counts.extend(first..=last);
             }
-            None => found.push(number(part)?),
+            None => counts.push(parse_number(part)?),
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
 }
 
 fn make_plan(
     global: &Global,
     args: &BenchArgs,
-    wanted: &BenchRequest,
+    request: &BenchRequest,
     seed: u64,
     topology: &Topology,
     machine: &dyn Host,
     terminal: &Terminal,
 ) -> anyhow::Result<BenchPlan> {
-    let known = measured_before(global, topology, &machine.label());
-    let siblings = smt::find_smt(topology, known.as_ref());
-    let caches = cache_fit::find_data_caches(topology, known.as_ref());
+    let map = load_newest_map(global, topology, &machine.label());
+    let siblings = smt::find_smt(topology, map.as_ref());
+    let caches = cache_fit::find_data_caches(topology, map.as_ref());
     let facts = MachineFacts {
         topology,
         smt: &siblings,
         caches: &caches.sizes,
     };
-    let (trials, notes) = bench::plan_trials(wanted, facts).context("--place")?;
+    let (trials, notes) = bench::plan_trials(request, facts).context("--place")?;
     for note in &notes {
         terminal.note(note);
     }
-    if trials.is_empty() && wanted.suite.is_none() {
+    if trials.is_empty() && request.suite.is_none() {
         bail!(
             "nothing to compare: one thread in one placement is a single result; add --threads, --place or --isa"
         );
     }
-    let mut tuning = plan::tuning(&args.effort);
+    let mut tuning = plan::to_tuning(&args.effort);
     if let (None, Some(budget)) = (args.effort.budget, tuning.budget) {
         let block_s: f64 = trials.iter().map(bench::Trial::block_s).sum();
-        let wanted = Duration::from_secs_f64((USUAL_BLOCKS * block_s).min(LONGEST_S));
-        tuning.budget = Some(budget.max(wanted));
+        let default_budget =
+            Duration::from_secs_f64((DEFAULT_BLOCKS * block_s).min(MAX_DEFAULT_BUDGET_S));
+        tuning.budget = Some(budget.max(default_budget));
     }
     let (id, started) = plan::new_id_and_start();
     let mut tags = args.results.tags.clone();
     if trials.len() > 1 {
-        // Lists fold its comparisons below it by this.
+        // By this tag lists fold the comparisons below the bench.
         tags.push(format!("bench:{id}"));
     }
     Ok(BenchPlan {
-        program: program(!machine.is_simulated())?,
+        program: kernel_program(!machine.is_simulated())?,
         id,
         started,
         seed,
@@ -265,13 +266,13 @@ fn make_plan(
 }
 
 /// Runs comparisons on a machine, and saves partial results.
-struct Stage<'a> {
+struct StoringConductor<'a> {
     global: &'a Global,
     terminal: &'a Terminal,
     is_stored: bool,
 }
 
-impl Conductor for Stage<'_> {
+impl Conductor for StoringConductor<'_> {
     fn new_id_and_start(&mut self) -> (String, String) {
         plan::new_id_and_start()
     }
@@ -298,7 +299,7 @@ impl Conductor for Stage<'_> {
             Ok(store.keep(record)?)
         });
         if let Err(error) = kept {
-            // It is tried again after every comparison; the last time counts.
+            // Saving is tried again after every comparison; only the last failure counts.
             let is_last = record.stopped.is_some();
             if is_last {
                 self.is_stored = false;
@@ -313,24 +314,24 @@ impl Conductor for Stage<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::kernel::isas_among;
+    use crate::cli::kernel::select_isas;
 
     #[test]
-    fn numbers_of_threads() {
-        assert_eq!(threads("1..4").unwrap(), [1, 2, 3, 4]);
-        assert_eq!(threads("8,1,2,2").unwrap(), [1, 2, 8]);
-        assert_eq!(threads("1,3..4").unwrap(), [1, 3, 4]);
+    fn thread_counts_are_lists_and_ranges() {
+        assert_eq!(parse_thread_counts("1..4").unwrap(), [1, 2, 3, 4]);
+        assert_eq!(parse_thread_counts("8,1,2,2").unwrap(), [1, 2, 8]);
+        assert_eq!(parse_thread_counts("1,3..4").unwrap(), [1, 3, 4]);
         for bad in ["", "0", "0..2", "4..1", "x", "1..", "1,,2", "5000", "-1"] {
-            let message = threads(bad).unwrap_err().to_string();
+            let message = parse_thread_counts(bad).unwrap_err().to_string();
             assert!(message.starts_with("--threads '"), "{message}");
         }
     }
 
     #[test]
-    fn instruction_sets() {
+    fn instruction_sets_are_those_of_the_cpu() {
         let here = [Isa::V1, Isa::V2, Isa::Native];
-        let select = |text: &str| isas_among(Some(text), &here);
-        assert_eq!(isas_among(None, &here).unwrap(), []);
+        let select = |text: &str| select_isas(Some(text), &here);
+        assert_eq!(select_isas(None, &here).unwrap(), []);
         assert_eq!(select("native,v1").unwrap(), [Isa::V1, Isa::Native]);
         assert_eq!(select("all").unwrap(), here);
         assert_eq!(

@@ -1,14 +1,17 @@
-//! Common parts of commands with bound placements: the variables that tell runtimes how many CPUs
-//! they have, and the words for what happened to threads.
+//! For commands with bound placements: the environment variables that tell runtimes how many CPUs
+//! they have, and notes on how threads were bound.
 
 use super::terminal::Terminal;
 use pinwise_machine::{Binding, Coverage};
 use pinwise_study::compare::coverage_record;
 use pinwise_workload::{Workload, missing_thread_variables};
 
-/// The variables that a program needs whose threads are bound: those that
-/// neither the user nor this process's environment sets.
-pub(super) fn variables(binding: &Binding, own: &[(String, String)]) -> Vec<(String, String)> {
+/// The variables with the number of CPUs for a program whose threads are bound: those that neither
+/// its own environment nor that of this process sets.
+pub(super) fn missing_variables(
+    binding: &Binding,
+    own: &[(String, String)],
+) -> Vec<(String, String)> {
     #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
     let is_inherited = |name: &str| std::env::var_os(name).is_some();
     let is_own = |name: &str| own.iter().any(|(other, _)| other == name);
@@ -17,17 +20,17 @@ pub(super) fn variables(binding: &Binding, own: &[(String, String)]) -> Vec<(Str
     })
 }
 
-/// The same workload for a bound placement.
-pub(super) fn workload(of: &Workload, binding: Option<&Binding>) -> Workload {
-    let mut workload = of.clone();
+/// A copy of the workload, with the missing variables if it is bound.
+pub(super) fn add_missing_variables(workload: &Workload, binding: Option<&Binding>) -> Workload {
+    let mut workload = workload.clone();
     if let Some(binding) = binding {
-        let missing = variables(binding, &workload.environment);
+        let missing = missing_variables(binding, &workload.environment);
         workload.environment.extend(missing);
     }
     workload
 }
 
-/// Says which variables are set, once for all.
+/// Notes which variables are set.
 pub(super) fn print_variables(variables: &[(String, String)], terminal: &Terminal) {
     if variables.is_empty() {
         return;
@@ -39,7 +42,7 @@ pub(super) fn print_variables(variables: &[(String, String)], terminal: &Termina
     ));
 }
 
-/// Prints how much ran on the requested CPUs.
+/// Prints how much of the CPU time ran on the requested CPUs.
 pub(super) fn print_coverage(coverage: &Coverage, terminal: &Terminal) {
     let record = coverage_record(coverage);
     let sentence = format!("{} {}", record.sentence(), record.advice());

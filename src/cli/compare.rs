@@ -5,7 +5,7 @@ mod live;
 use super::apply::{ArmChoice, NOTHING_TO_APPLY};
 use super::args::{CompareArgs, Global, ResultArgs, Undecided};
 use super::machine::{cycle_counting, open_machine};
-use super::maps::measured_before;
+use super::maps::load_newest_map;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::terminal::Terminal;
@@ -44,18 +44,18 @@ pub(super) fn compare(
         terminal.note(&hint);
     }
     let seed = plan::choose_seed(&args.experiment.effort);
-    let targets = emit_targets(args, terminal)?;
-    let outputs = export::outputs(&args.experiment.results);
+    let targets = parse_emit_targets(args, terminal)?;
+    let outputs = export::result_files(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     check_store(global)?;
     let metric = args.metric.as_deref().unwrap_or_default();
     // Starts the guardian: before opening the machine, which makes this process a subreaper, so
     // that it would adopt the guardian.
-    let ledger = plan::ledger(args, &global.machine)?;
+    let ledger = plan::open_ledger(args, &global.machine)?;
     let mut machine: Box<dyn Machine> = match ledger {
         None => open_machine(global, seed, cycle_counting(metric))?,
         Some(ledger) => {
-            restore::offer(terminal);
+            restore::note_leftovers(terminal);
             if args.what_if.real {
                 terminal.warn(CPUS_GO_OFFLINE);
             }
@@ -87,8 +87,8 @@ pub(super) fn compare(
     }
 }
 
-/// Options that hardly any program has.
-const DISTINCTIVE: [&str; 8] = [
+/// Options of pinwise that hardly any other program has.
+const DISTINCTIVE_OPTIONS: [&str; 8] = [
     "--budget",
     "--fail-if-slower",
     "--max-runs",
@@ -107,7 +107,7 @@ fn misplaced_words(argv: &[String]) -> Option<String> {
     let is_option = |word: &&String| {
         word.split('=')
             .next()
-            .is_some_and(|name| DISTINCTIVE.contains(&name))
+            .is_some_and(|name| DISTINCTIVE_OPTIONS.contains(&name))
     };
     if let Some(option) = words.iter().find(is_option) {
         let option = option.split('=').next().unwrap_or_default();
@@ -134,21 +134,21 @@ fn compare_arms(
     global: &Global,
     args: &CompareArgs,
     seed: u64,
-    recipe: Option<&recipes::Ready>,
+    recipe: Option<&recipes::ReadyRecipe>,
     machine: &mut dyn Tracer,
     targets: &[Target],
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let spec = machine.label();
-    let known = |topology: &Topology| measured_before(global, topology, &spec);
-    let mut plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
+    let load_map = |topology: &Topology| load_newest_map(global, topology, &spec);
+    let mut plan = match plan::plan_comparison(args, seed, recipe, machine, load_map, terminal) {
         Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),
         planned => planned?,
     };
     plan.argv.clone_from(&global.argv);
-    // These options ask for a comparison, even if two placements are equal here.
-    let asks_more = args.fail_if_slower.is_some() || args.require_verdict;
-    plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !asks_more;
+    // These options need a comparison, even if two placements are equal here.
+    let needs_comparison = args.fail_if_slower.is_some() || args.require_verdict;
+    plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !needs_comparison;
     let (record, exit) = run_and_report(global, args, &plan, machine, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
         emit_best(&record, &plan, targets, machine, terminal)?;
@@ -160,7 +160,7 @@ fn compare_arms(
 }
 
 /// The tools of `--emit`, checked before an hour of measuring.
-fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
+fn parse_emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
     let Some(tools) = &args.emit else {
         return Ok(Vec::new());
     };
@@ -172,7 +172,7 @@ fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<T
     Target::parse_list(tools).context("--emit")
 }
 
-/// `--emit`: the best arm in the words of other tools.
+/// `--emit`: prints the best arm in the syntax of other tools.
 fn emit_best(
     record: &Comparison,
     plan: &ComparePlan,
@@ -211,7 +211,7 @@ fn emit_best(
         None => answer.placement.parse::<Placement>()?.realise(&topology)?,
     };
     let context = answer.context();
-    answer.report_input(terminal);
+    answer.note_conditions(terminal);
     let emissions: Vec<emit::Emission> = targets
         .iter()
         .map(|target| emit::emit(target, &realised, &topology, &context))
@@ -227,14 +227,14 @@ fn compare_with_itself(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let seed = plan::choose_seed(&args.experiment.effort);
-    let outputs = export::outputs(&args.experiment.results);
+    let outputs = export::result_files(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let mut machine = open_machine(
         global,
         seed,
         cycle_counting(args.metric.as_deref().unwrap_or_default()),
     )?;
-    let mut plan = plan::with_itself(args, seed, machine.as_mut(), terminal)?;
+    let mut plan = plan::plan_self_comparison(args, seed, machine.as_mut(), terminal)?;
     plan.argv.clone_from(&global.argv);
     let (_, exit) = run_and_report(global, args, &plan, machine.as_mut(), terminal)?;
     Ok(exit)
@@ -256,15 +256,15 @@ fn run_and_report(
     if record.stopped == Some(Stopped::Interrupted) && record.blocks == 0 && !is_stored {
         return Ok((record, report_interrupt(terminal)));
     }
-    finish(&record, &args.experiment.results, terminal)?;
-    let exit = match exit_of(&record) {
+    show_and_export(&record, &args.experiment.results, terminal)?;
+    let exit = match exit_status(&record) {
         Exit::Done if !is_stored => Exit::Error,
         other => other,
     };
     Ok((record, exit))
 }
 
-/// Runs and stores the plan; is the record stored?
+/// Runs the plan and stores its record; the flag says whether it was stored.
 pub(super) fn run_and_store(
     global: &Global,
     plan: &ComparePlan,
@@ -275,7 +275,8 @@ pub(super) fn run_and_store(
     Ok(conclude_and_store(record, plan, watch))
 }
 
-/// Adds the study's conclusions and stores the record, unless nothing was measured; is it stored?
+/// Adds the study's conclusions and stores the record, unless nothing was measured; the flag says
+/// whether it was stored.
 fn conclude_and_store(
     record: Comparison,
     plan: &ComparePlan,
@@ -316,9 +317,13 @@ fn run_plan<'a>(
     }
 }
 
-fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> anyhow::Result<()> {
+fn show_and_export(
+    record: &Comparison,
+    results: &ResultArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
     show_answer(record, terminal)?;
-    export::results(record, results)
+    export::write_results(record, results)
 }
 
 /// Shows a comparison that has just ended; why it failed is an error.
@@ -330,15 +335,15 @@ pub(super) fn show_answer(record: &Comparison, terminal: &Terminal) -> anyhow::R
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
         let show = match terminal.is_verbose() {
-            true => pinwise_report::comparison,
-            false => pinwise_report::comparison_answer,
+            true => pinwise_report::render_comparison,
+            false => pinwise_report::render_comparison_answer,
         };
         terminal.print(&show(record, terminal.palette()))?;
     }
     Ok(())
 }
 
-fn exit_of(record: &Comparison) -> Exit {
+fn exit_status(record: &Comparison) -> Exit {
     if record.stopped == Some(Stopped::Interrupted) {
         return Exit::Interrupted;
     }

@@ -40,12 +40,12 @@ impl Config {
     /// # Errors
     /// `FILE:LINE: reason` if it cannot be read or a value is invalid.
     pub(super) fn load() -> anyhow::Result<Self> {
-        let Some((path, is_named)) = path() else {
+        let Some((path, is_explicit)) = config_path() else {
             return Ok(Self::default());
         };
         let text = match read_text(&path, MAX_FILE_BYTES) {
             Ok(text) => text,
-            Err(error) if !is_named && is_out_of_reach(&error) => return Ok(Self::default()),
+            Err(error) if !is_explicit && is_out_of_reach(&error) => return Ok(Self::default()),
             Err(error) => return Err(error).context(path.display().to_string()),
         };
         Self::parse(&text)
@@ -54,20 +54,20 @@ impl Config {
 
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        let unread = |error: toml::de::Error| {
+        let locate_error = |error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
             (line(at), error.message().to_owned())
         };
         let values: BTreeMap<String, Spanned<toml::Value>> =
-            toml::from_str(text).map_err(unread)?;
+            toml::from_str(text).map_err(locate_error)?;
         for (key, value) in &values {
-            if let Some(example) = example_instead(key, value.get_ref()) {
+            if let Some(example) = example_of_expected(key, value.get_ref()) {
                 let got = value.get_ref().type_str();
                 let reason = format!("{key}: expected {example}, got {got}");
                 return Err((line(value.span().start), reason));
             }
         }
-        let config: Self = toml::from_str(text).map_err(unread)?;
+        let config: Self = toml::from_str(text).map_err(locate_error)?;
         let checks = [
             ("store", &config.store, check_store as Check),
             ("color", &config.color, check_color),
@@ -90,7 +90,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The command line with these defaults.
+    /// Sets these defaults in the command line.
     pub(super) fn apply(&self, mut command: clap::Command) -> clap::Command {
         let default = |value: &Option<Spanned<String>>| {
             let value = value.as_ref()?.get_ref();
@@ -140,7 +140,7 @@ impl Config {
 /// Bytes of the largest file.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
-/// It does not exist for this user: HOME can be another's, as with sudo.
+/// Is there no file that this user can read? HOME can be another's, as with sudo.
 fn is_out_of_reach(error: &anyhow::Error) -> bool {
     let kind = error
         .downcast_ref::<std::io::Error>()
@@ -151,8 +151,8 @@ fn is_out_of_reach(error: &anyhow::Error) -> bool {
     )
 }
 
-/// What to write if a value has another type than its key needs.
-fn example_instead(key: &str, value: &toml::Value) -> Option<&'static str> {
+/// An example of the expected value if this one has the wrong type.
+fn example_of_expected(key: &str, value: &toml::Value) -> Option<&'static str> {
     let (is_fine, example) = match key {
         "store" => (value.is_str(), "text in quotes, such as \"none\""),
         "color" => (value.is_str(), "text in quotes, such as \"never\""),
@@ -169,7 +169,7 @@ fn example_instead(key: &str, value: &toml::Value) -> Option<&'static str> {
     (!is_fine).then_some(example)
 }
 
-/// Says what is wrong with a value.
+/// Returns what is wrong with a value.
 type Check = fn(&str) -> Result<(), String>;
 
 fn check_store(text: &str) -> Result<(), String> {
@@ -190,9 +190,10 @@ fn check_place(text: &str) -> Result<(), String> {
     place.map(drop).map_err(|error| error.to_string())
 }
 
-/// `PINWISE_CONFIG` (empty for none), else the user's own; was it named?
+/// The file, and whether `PINWISE_CONFIG` names it (empty: no file); else that in the user's
+/// folder.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn path() -> Option<(PathBuf, bool)> {
+fn config_path() -> Option<(PathBuf, bool)> {
     if let Some(path) = std::env::var_os("PINWISE_CONFIG") {
         return Some((PathBuf::from(path), true)).filter(|(path, _)| !path.as_os_str().is_empty());
     }
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_give_way_to_options() {
+    fn options_override_defaults() {
         let text =
             "budget = \"2m\"\nmin_effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
         let config = Config::parse(text).unwrap();

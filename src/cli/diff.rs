@@ -13,11 +13,14 @@ use pinwise_study::change::{self, Side};
 
 pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let (a, b) = (load_given(global, &args.a)?, load_given(global, &args.b)?);
-    let changed = compare_records(&a, &b)?;
+    let difference = compare_records(&a, &b)?;
     if terminal.is_json() {
-        terminal.print_data(&format!("{}\n", changed.to_json()?))?;
+        terminal.print_data(&format!("{}\n", difference.to_json()?))?;
     } else {
-        terminal.print(&pinwise_report::text(&changed, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_record(
+            &difference,
+            terminal.palette(),
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -28,7 +31,7 @@ pub(super) fn diff_for_page(a: &GivenRecord, b: &GivenRecord) -> Option<Box<RawV
     compare_records(a, b).ok()?.to_json().ok()
 }
 
-/// The same for two stored records, as JSON for the local site.
+/// Compares two stored records, as JSON for the local site.
 pub(super) fn diff_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
     let (a, b) = (named::open_stored(a)?, named::open_stored(b)?);
     Ok(compare_records(&a, &b)?.to_json()?.get().to_owned())
@@ -38,20 +41,19 @@ fn compare_records(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord
     if a.entry.id == b.entry.id && a.record.get() == b.record.get() {
         bail!("{} is both A and B: name another", a.entry.id);
     }
-    Ok(match (kind(a), kind(b)) {
+    Ok(match (kind_of(a), kind_of(b)) {
         (Some(Kind::Topology), Some(Kind::Topology)) => {
             let names = [a.entry.id.as_str(), b.entry.id.as_str()];
-            let found = TopologyDiff::compare(names, &read_record(a)?, &read_record(b)?);
-            found.into()
+            TopologyDiff::compare(names, &read_record(a)?, &read_record(b)?).into()
         }
         (Some(Kind::Profile), Some(Kind::Profile)) => {
             ProfileDiff::between(&read_record(a)?, &read_record(b)?)?.into()
         }
-        _ => change::compare_records(side(a), side(b))?.into(),
+        _ => change::compare_records(to_side(a), to_side(b))?.into(),
     })
 }
 
-fn kind(record: &GivenRecord) -> Option<Kind> {
+fn kind_of(record: &GivenRecord) -> Option<Kind> {
     Kind::from_schema(&record.entry.schema).ok()
 }
 
@@ -59,7 +61,7 @@ fn read_record<R: Record>(record: &GivenRecord) -> anyhow::Result<R> {
     read(record.record.get()).with_context(|| record.entry.id.clone())
 }
 
-fn side(record: &GivenRecord) -> Side<'_> {
+fn to_side(record: &GivenRecord) -> Side<'_> {
     Side {
         entry: &record.entry,
         summary: &record.summary,

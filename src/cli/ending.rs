@@ -1,5 +1,5 @@
-//! The end of commands that make a record: it is stored, then shown, and a message names what could
-//! not be stored.
+//! The end of commands that make a record: they store it, then show it, and report if it could not
+//! be stored.
 
 use super::exit::Exit;
 use super::terminal::Terminal;
@@ -7,25 +7,25 @@ use pinwise_record::StoredRecord;
 use pinwise_store::Store;
 use pinwise_study::is_interrupt;
 
-/// The result; `None`, with a message, if the user stopped it.
+/// The result; `None`, with a warning, if the user interrupted it.
 ///
 /// # Errors
-/// Any other failure to make it.
-pub(super) fn unless_interrupted<T>(
-    made: anyhow::Result<T>,
+/// Any other error.
+pub(super) fn warn_if_interrupted<T>(
+    result: anyhow::Result<T>,
     terminal: &Terminal,
 ) -> anyhow::Result<Option<T>> {
-    match made {
+    match result {
         Err(error) if is_interrupt(&error) => {
             terminal.warn("interrupted; nothing was stored");
             Ok(None)
         }
-        made => made.map(Some),
+        other => other.map(Some),
     }
 }
 
-/// Stores a record, shows it, and says what could not be stored; `exit`: for a command whose record
-/// is kept.
+/// Stores a record, shows it, and reports if it could not be stored; `exit` is the status if it
+/// was.
 ///
 /// # Errors
 /// Those of `show`, which also writes the files that were requested.

@@ -1,4 +1,4 @@
-//! How pinwise ends.
+//! The exit statuses.
 
 use std::process::ExitCode;
 
@@ -23,14 +23,14 @@ pub enum Exit {
     NotExecutable,
     /// There is no such command.
     NotFound,
-    /// As one of the ranks of `run` ended.
+    /// The status with which a rank of `run` ended.
     Rank(u8),
 }
 
 impl Exit {
-    /// The exit for a command that ran another, from the other's status; `None` if it did not end
-    /// by itself. Ctrl-C is 130, as in shells.
-    pub(super) const fn of_command(status: Option<i32>) -> Self {
+    /// The exit of a command that ran another with this status; `None` if pinwise ended it. Ctrl-C
+    /// is 130, as in shells.
+    pub(super) const fn from_command_status(status: Option<i32>) -> Self {
         match status {
             None | Some(0) => Self::Done,
             Some(130) => Self::Interrupted,
@@ -38,7 +38,7 @@ impl Exit {
         }
     }
 
-    /// The number.
+    /// The number that the process exits with.
     #[must_use]
     pub const fn status(self) -> u8 {
         match self {
@@ -49,7 +49,7 @@ impl Exit {
             Self::Skip => 125,
             Self::StopBisecting => 128,
             Self::Interrupted => 130,
-            // As shells have it.
+            // As in shells.
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Rank(status) => status,

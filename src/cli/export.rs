@@ -1,4 +1,4 @@
-//! Records as files, in the forms that other programs read.
+//! Records as files, in formats that other programs read.
 
 use std::path::Path;
 
@@ -9,31 +9,35 @@ use super::files::{NamedFile, write_file};
 use pinwise_record::{AnyRecord, StoredRecord};
 use pinwise_report::Palette;
 
-/// A record in a form that not every kind has.
+/// Renders a record in a format; an error if its kind does not have it.
 pub(super) fn render_as(format: Format, record: &AnyRecord, id: &str) -> anyhow::Result<String> {
     let kind = record.kind().name();
     Ok(match (format, record) {
         (Format::Json, _) => format!("{}\n", record.to_json()?),
         (Format::Csv, _) => {
-            let rows = pinwise_report::rows(record)?.with_context(|| {
+            let rows = pinwise_report::list_rows(record)?.with_context(|| {
                 format!("record {id} is a {kind}, which has no rows: --format text, json or html")
             })?;
             rows.csv()?
         }
-        (Format::Markdown, AnyRecord::Comparison(record)) => pinwise_report::markdown(record),
-        (Format::Markdown, AnyRecord::Gate(record)) => pinwise_report::gate_markdown(record),
+        (Format::Markdown, AnyRecord::Comparison(record)) => {
+            pinwise_report::render_markdown(record)
+        }
+        (Format::Markdown, AnyRecord::Gate(record)) => pinwise_report::render_gate_markdown(record),
         (Format::Hyperfine, AnyRecord::Comparison(record)) => {
-            let text = serde_json::to_string_pretty(&pinwise_report::hyperfine(record))?;
+            let text = serde_json::to_string_pretty(&pinwise_report::render_hyperfine(record))?;
             format!("{text}\n")
         }
         (Format::Markdown | Format::Hyperfine, _) => bail!(
             "record {id} is a {kind}: --format text, json, html, or csv of one with rows (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
         ),
         (Format::Xml, AnyRecord::Topology(record)) => {
-            pinwise_report::topology_xml(&record.to_topology(), record)
+            pinwise_report::render_topology_xml(&record.to_topology(), record)
         }
         (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
-        (Format::Text | Format::Html, _) => pinwise_report::text(record, Palette::new(false)),
+        (Format::Text | Format::Html, _) => {
+            pinwise_report::render_record(record, Palette::new(false))
+        }
     })
 }
 
@@ -45,7 +49,7 @@ pub(super) fn write_page<R: StoredRecord>(record: &R, path: Option<&Path>) -> an
     }
 }
 
-/// The requested files of an experiment: option, form, path.
+/// The requested files of an experiment: option, format, path.
 fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
     let files = [
         ("--export-json", Format::Json, &args.export_json),
@@ -59,11 +63,11 @@ fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, For
     ];
     files
         .into_iter()
-        .filter_map(|(option, form, path)| Some((option, form, path.as_deref()?)))
+        .filter_map(|(option, format, path)| Some((option, format, path.as_deref()?)))
 }
 
 /// Writes the requested files of an experiment.
-pub(super) fn results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<()>
+pub(super) fn write_results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<()>
 where
     R: StoredRecord + Clone + Into<AnyRecord>,
 {
@@ -74,8 +78,8 @@ where
     write_page(record, args.report.as_deref())
 }
 
-/// The requested files of an experiment.
-pub(super) fn outputs(args: &ResultArgs) -> Vec<NamedFile<'_>> {
+/// The requested files of an experiment, to check them before it starts.
+pub(super) fn result_files(args: &ResultArgs) -> Vec<NamedFile<'_>> {
     let files = requested_files(args).map(|(option, _, path)| NamedFile { option, path });
     let report = args.report.iter().map(|path| NamedFile {
         option: "--report",

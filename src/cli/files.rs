@@ -1,18 +1,18 @@
-//! Files that the user named: read within bounds, and written.
+//! Reads files that the user names, up to a maximum size, and writes them.
 
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
 
-/// A file that was named, and the option that names it.
+/// A file that an option names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedFile<'a> {
     pub(super) option: &'static str,
     pub(super) path: &'a Path,
 }
 
-/// A record as `--export-json` writes it, if a file was requested.
+/// Writes a record as JSON, if a file was requested.
 pub(super) fn write_json(
     path: Option<&Path>,
     record: &impl serde::Serialize,
@@ -31,32 +31,32 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Longest record read, bytes.
+/// The longest record that is read, in bytes.
 const MAX_RECORD_BYTES: u64 = 256 << 20;
-/// Longest machine or matrix that is read, bytes: the largest have a few megabytes, and parsing
-/// takes several times as much memory.
+/// The longest machine or matrix that is read, in bytes: the largest have a few megabytes, and
+/// parsing takes several times as much memory.
 const MAX_MACHINE_BYTES: u64 = 32 << 20;
 
-/// Reads a record, or another file of up to `LONGEST_RECORD` bytes.
+/// Reads a record, or another file of up to `MAX_RECORD_BYTES`.
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
     read_up_to(path, MAX_RECORD_BYTES)
 }
 
-/// The text of a machine or a matrix.
+/// Reads the description of a machine, or a matrix.
 pub(super) fn read_machine_file(path: &Path) -> anyhow::Result<String> {
     read_up_to(path, MAX_MACHINE_BYTES)
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-fn read_up_to(path: &Path, most: u64) -> anyhow::Result<String> {
+fn read_up_to(path: &Path, max_bytes: u64) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?
-        .take(most + 1)
+        .take(max_bytes + 1)
         .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        anyhow::bail!("it is longer than {} MiB", most >> 20);
+    if bytes.len() as u64 > max_bytes {
+        anyhow::bail!("it is longer than {} MiB", max_bytes >> 20);
     }
-    // Without a second copy of valid text.
+    // Valid text is not copied a second time.
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

@@ -1,4 +1,4 @@
-//! `fleet`: the same studies over the nodes of a cluster, compared.
+//! `fleet`: runs the same studies on the nodes of a cluster and compares them.
 
 mod cancel;
 mod collect;

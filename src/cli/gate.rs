@@ -1,4 +1,4 @@
-//! `gate`: two builds over a suite of benchmarks.
+//! `gate`: compares two builds over a suite of benchmarks.
 
 mod bisect;
 mod builds;
@@ -27,36 +27,40 @@ use pinwise_store::Store;
 use pinwise_study::gate::{self, GatePlan, GateProgress, Observer};
 use pinwise_workload::suite;
 
-/// Two-sided error over the suite.
+/// Two-sided error rate over the suite.
 const ALPHA: f64 = 0.05;
 /// The default time budget.
-const USUAL_BUDGET: Duration = Duration::from_secs(600);
+const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
-pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let judged = judge(global, args, terminal);
-    if let Err(error) = &judged {
-        comment_why(args, &format!("{error:#}"));
+pub(super) fn run_gate(
+    global: &Global,
+    args: &GateArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let result = build_and_judge(global, args, terminal);
+    if let Err(error) = &result {
+        write_failure_comment(args, &format!("{error:#}"));
     }
     if !args.bisect {
-        return judged;
+        return result;
     }
-    let exit = match judged {
+    let exit = match result {
         Ok(Exit::Undecided | Exit::Error) => Exit::Skip,
         Ok(exit) => exit,
         Err(error) => {
             terminal.error(&format!("{error:#}"));
-            // Another commit would not change that.
+            // Every other commit would fail alike.
             Exit::StopBisecting
         }
     };
-    let budget = args.budget.unwrap_or(USUAL_BUDGET);
+    let budget = args.budget.unwrap_or(DEFAULT_BUDGET);
     if let Some(end) = bisect::describe_end(&global.argv, args, budget, exit) {
         terminal.warn(&end);
     }
     Ok(exit)
 }
 
-fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn build_and_judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let files = output_files(args);
     check_outputs(global, &files, &[])?;
     check_store(global)?;
@@ -73,16 +77,16 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     }
     let seed = plan::seed_or_new(args.seed);
     let place: Placement = args.place.parse().context("--place")?;
-    let (base, head) = match builds::both(global, args, &suite, terminal)? {
+    let (base, head) = match builds::prepare_both(global, args, &suite, terminal)? {
         Builds::Both(both) => *both,
         Builds::HeadFails(why) => {
-            comment_why(args, &why);
+            write_failure_comment(args, &why);
             terminal.error(&why);
             return Ok(Exit::Error);
         }
     };
-    let benchmarks = listing::benchmarks(args, &suite, &base, &head)?;
-    // Builds and lists are done: an open machine adopts orphans.
+    let benchmarks = listing::list_benchmarks(args, &suite, &base, &head)?;
+    // Only now: an open machine adopts orphans, also those of builds and lists.
     let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
     let (id, started) = plan::new_id_and_start();
@@ -92,11 +96,11 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
         is_chained: are_commits && !args.bisect,
         base: base.record,
         head: head.record,
-        suite: name_of(&args.suite),
+        suite: file_name(&args.suite),
         benchmarks,
         place: place.realise(&topology).context("--place")?,
         alpha: ALPHA,
-        budget: args.budget.or((!has_other_end).then_some(USUAL_BUDGET)),
+        budget: args.budget.or((!has_other_end).then_some(DEFAULT_BUDGET)),
         max_pairs: args.max_pairs,
         is_open_ended: args.open_ended,
         score: Score::default(),
@@ -109,16 +113,16 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     run_and_report(global, args, &plan, machine.as_mut(), terminal)
 }
 
-/// The comment of an earlier gate must not be mistaken for this one's. Whether it can be written
-/// decides nothing: the gate fails anyway.
-fn comment_why(args: &GateArgs, why: &str) {
+/// Writes why the gate failed, so that the comment of an earlier gate is not mistaken for this
+/// one's. An error in writing does not matter: the gate fails anyway.
+fn write_failure_comment(args: &GateArgs, why: &str) {
     if let Some(path) = &args.export_markdown {
-        let comment = pinwise_report::gate_not_made(&args.base, &args.head, why);
+        let comment = pinwise_report::render_gate_not_made(&args.base, &args.head, why);
         let _ = write_file(path, &comment);
     }
 }
 
-fn name_of(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }
@@ -153,11 +157,11 @@ fn run_and_report(
             .shows_progress()
             .then(|| ProgressLine::new(terminal)),
     };
-    let judged = gate::run(plan, machine, &mut watch);
+    let result = gate::run(plan, machine, &mut watch);
     if let Some(line) = &mut watch.line {
         line.finish();
     }
-    let record = judged?;
+    let record = result?;
     if record
         .benchmarks
         .iter()
@@ -172,27 +176,27 @@ fn run_and_report(
         &record,
         terminal,
         || {
-            terminal.show(&record, pinwise_report::gate)?;
+            terminal.show(&record, pinwise_report::render_gate)?;
             write_files(&record, args)
         },
-        exit_of(&record, args.undecided),
+        exit_status(&record, args.undecided),
     )
 }
 
 fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
     super::files::write_json(args.export_json.as_deref(), record)?;
     if let Some(path) = &args.export_csv {
-        write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
+        write_file(path, &pinwise_report::list_gate_rows(record).csv()?)?;
     }
     export::write_page(record, args.report.as_deref())?;
     // Last: if another file fails, the comment says so.
     if let Some(path) = &args.export_markdown {
-        write_file(path, &pinwise_report::gate_markdown(record))?;
+        write_file(path, &pinwise_report::render_gate_markdown(record))?;
     }
     Ok(())
 }
 
-fn exit_of(record: &GateRecord, undecided: Undecided) -> Exit {
+fn exit_status(record: &GateRecord, undecided: Undecided) -> Exit {
     if record.stopped == Some(Stopped::Interrupted) {
         return Exit::Interrupted;
     }
@@ -238,15 +242,15 @@ impl Observer for GateWatch<'_> {
     }
 
     fn round(&mut self, record: &GateRecord) {
-        // A message at the end says what could not be stored.
+        // An error is reported when the whole record is stored.
         if let Some(store) = &mut self.store {
             let _ = store.keep(record);
         }
     }
 }
 
-/// A gate needs something to compare.
-fn check_any(benchmarks: &[gate::PlannedBenchmark]) -> anyhow::Result<()> {
+/// An error if no benchmark is in both builds.
+fn refuse_without_shared(benchmarks: &[gate::PlannedBenchmark]) -> anyhow::Result<()> {
     let is_shared = |b: &gate::PlannedBenchmark| b.base.is_some() && b.head.is_some();
     if benchmarks.iter().any(is_shared) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Documents made from the command line's own definition, so that they cannot
+//! Writes documents from the definition of the command line, so that they cannot
 //! disagree with it.
 
 use std::fmt::Write;
@@ -24,22 +24,23 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow
 
 fn completions_for(shell: Shell) -> String {
     let mut text = Vec::new();
-    let mut command = name_option_values(args::command(HelpExtent::Full));
+    let mut command = add_value_names(args::command(HelpExtent::Full));
     clap_complete::generate(shell, &mut command, "pinwise", &mut text);
     let text = String::from_utf8_lossy(&text);
     match shell {
-        Shell::Fish => text.replacen(FISH_READS, FISH_READS_MORE, 1),
+        Shell::Fish => text.replacen(FISH_PARSER, LENIENT_FISH_PARSER, 1),
         _ => text.into_owned(),
     }
 }
 
-/// How clap's script for fish looks for a command: to it an option before the command that still
-/// lacks its value is an error, and nothing is completed.
-const FISH_READS: &str = "
+/// How clap's script for fish parses the words before the cursor: an option whose value is still to
+/// be typed is an error, and then nothing is completed.
+const FISH_PARSER: &str = "
     argparse -s (__fish_pinwise_global_optspecs) -- $cmd 2>/dev/null
     or return
 ";
-const FISH_READS_MORE: &str = "
+/// The same, but if the words cannot be parsed, it tries again without the last one.
+const LENIENT_FISH_PARSER: &str = "
     set -l before $cmd
     set -e before[-1]
     argparse -s (__fish_pinwise_global_optspecs) -- $cmd 2>/dev/null
@@ -53,7 +54,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     match args.what {
         Generated::Man => clap_mangen::generate_to(command(), &args.folder)?,
         Generated::Completions => {
-            let mut command = name_option_values(command());
+            let mut command = add_value_names(command());
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 let file = args.folder.join(shell.file_name("pinwise"));
                 write_file(&file, &completions_for(shell))?;
@@ -61,15 +62,15 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
             clap_complete::generate_to(Nushell, &mut command, "pinwise", &args.folder)?;
         }
         Generated::Reference => {
-            write_file(&args.folder.join("cli.md"), &reference())?;
+            write_file(&args.folder.join("cli.md"), &render_reference())?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// For completions: options whose values have names know them. Other values are as
-/// good, so that parsing has no use for it.
-fn name_option_values(command: clap::Command) -> clap::Command {
+/// Adds the names that options can have as values, for completions only: parsing also accepts other
+/// values.
+fn add_value_names(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let names: Vec<&str> = match arg.get_id().as_str() {
             "place" | "places" => {
@@ -85,10 +86,10 @@ fn name_option_values(command: clap::Command) -> clap::Command {
         };
         arg.value_parser(PossibleValuesParser::new(names))
     });
-    command.mut_subcommands(name_option_values)
+    command.mut_subcommands(add_value_names)
 }
 
-fn reference() -> String {
+fn render_reference() -> String {
     let mut command = args::command(HelpExtent::Full).term_width(80);
     command.build();
     let mut text = String::from(

@@ -1,4 +1,4 @@
-//! `history` and `show`: what was stored.
+//! `record history` and `record show`: lists and prints stored records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::files::write_file;
 use super::named::NamedRecord;
-use super::opening::listed_store;
+use super::opening::open_store_to_list;
 use super::terminal::Terminal;
 use super::{Exit, export, report};
 use pinwise_format::count;
@@ -18,11 +18,11 @@ use pinwise_report::{Line, page};
 use pinwise_store::{Filter, ListedRecord, Store, StoreError};
 use pinwise_study::gate;
 
-/// Benchmarks named if one is not known.
+/// The most benchmarks that an error lists.
 const MAX_NAMES: usize = 8;
 
-/// The filter of these options.
-pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
+/// Makes a filter from these options.
+pub(super) fn to_filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
     if let Some(kind) = &narrowing.kind {
         check_kind(kind)?;
     }
@@ -35,12 +35,12 @@ pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
 }
 
 fn check_kind(kind: &str) -> anyhow::Result<()> {
-    let is_it = |known: &Kind| {
+    let has_name = |known: &Kind| {
         let schema = known.schema();
         let name = SchemaName::parse(schema).map(|schema| schema.name);
         schema == kind || name == Some(kind) || known.name() == kind
     };
-    if !Kind::ALL.iter().any(is_it) {
+    if !Kind::ALL.iter().any(has_name) {
         bail!(
             "--kind '{kind}': no such kind ({})",
             Kind::ALL.map(Kind::name).join(", ")
@@ -49,7 +49,7 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn history(
+pub(super) fn run_history(
     global: &Global,
     args: &HistoryArgs,
     terminal: &Terminal,
@@ -60,9 +60,9 @@ pub(super) fn history(
     let filter = Filter {
         text: args.text.clone(),
         limit: Some(args.limit),
-        ..filter(&args.narrowing)?
+        ..to_filter(&args.narrowing)?
     };
-    let found = listed_store(global)?.find(&filter)?;
+    let found = open_store_to_list(global)?.find(&filter)?;
     if terminal.is_json() {
         let lines = found.lines.iter();
         let records: Vec<_> = lines
@@ -80,7 +80,7 @@ pub(super) fn history(
         terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
-    terminal.print(&pinwise_report::history(&lines))?;
+    terminal.print(&pinwise_report::render_history(&lines))?;
     if found.total > found.lines.len() {
         terminal.note(&format!(
             "Showing the newest {} of {}; --limit shows more.",
@@ -95,7 +95,7 @@ pub(super) fn history(
 const MIN_FOLDED_PARTS: usize = 3;
 
 /// The tag of the bench or fleet that a record is a part of.
-fn tag_of_whole(listed: &ListedRecord) -> Option<&str> {
+fn parent_tag(listed: &ListedRecord) -> Option<&str> {
     let prefix = match Kind::from_schema(&listed.entry.schema) {
         Ok(Kind::Comparison) => "bench:",
         Ok(Kind::FleetNode) => "fleet:",
@@ -105,28 +105,28 @@ fn tag_of_whole(listed: &ListedRecord) -> Option<&str> {
     tags.find(|tag| tag.starts_with(prefix))
 }
 
-/// The lines of a list. If a bench or fleet has many parts, only the newest is listed, with the
-/// number of others; all are if their tag was requested.
-fn fold_parts<'l>(listed: &'l [ListedRecord], asked: Option<&str>) -> Vec<Line<'l>> {
+/// The lines of a list. Of a bench or fleet with many parts only the newest is listed, with the
+/// number of others, unless their tag was requested.
+fn fold_parts<'l>(listed: &'l [ListedRecord], requested_tag: Option<&str>) -> Vec<Line<'l>> {
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
-    for tag in listed.iter().filter_map(tag_of_whole) {
+    for tag in listed.iter().filter_map(parent_tag) {
         *parts.entry(tag).or_default() += 1;
     }
-    parts.retain(|tag, parts| *parts >= MIN_FOLDED_PARTS && asked != Some(tag));
+    parts.retain(|tag, parts| *parts >= MIN_FOLDED_PARTS && requested_tag != Some(tag));
     let shown = listed.iter().filter_map(|one| {
-        let Some(tag) = tag_of_whole(one).filter(|tag| parts.contains_key(tag)) else {
-            return Some(line(one));
+        let Some(tag) = parent_tag(one).filter(|tag| parts.contains_key(tag)) else {
+            return Some(to_line(one));
         };
         let others = std::mem::take(parts.get_mut(tag)?).checked_sub(1)?;
         Some(Line {
             more_like_it: Some((others, tag)),
-            ..line(one)
+            ..to_line(one)
         })
     });
     shown.collect()
 }
 
-/// The gates of a benchmark, chained.
+/// Prints a benchmark's trend: its gates, chained from commit to commit.
 fn show_trend(
     global: &Global,
     args: &HistoryArgs,
@@ -135,20 +135,23 @@ fn show_trend(
 ) -> anyhow::Result<Exit> {
     let narrowed = Filter {
         schema: Some(Kind::Gate.name().to_owned()),
-        ..filter(&args.narrowing)?
+        ..to_filter(&args.narrowing)?
     };
-    let (gates, unreadable) = gates(&listed_store(global)?, &narrowed)?;
+    let (gates, unreadable) = load_gates(&open_store_to_list(global)?, &narrowed)?;
     if unreadable > 0 {
         terminal.warn(&format!("{} cannot be read", count(unreadable, "gate")));
     }
     let history = gate::chain_gates(&gates, benchmark);
     if history.is_none() {
-        check_is_known(&gates, benchmark)?;
+        refuse_unknown_benchmark(&gates, benchmark)?;
     }
     match history {
         history if terminal.is_json() => terminal.print_json(&serde_json::to_value(&history)?)?,
         Some(history) => {
-            terminal.print(&pinwise_report::gate_history(&history, terminal.palette()))?;
+            terminal.print(&pinwise_report::render_gate_history(
+                &history,
+                terminal.palette(),
+            ))?;
         }
         None => {
             terminal.print("No gate of two commits has figures of this benchmark yet.\n")?;
@@ -157,8 +160,8 @@ fn show_trend(
     Ok(Exit::Done)
 }
 
-/// The gates that a filter lets through, and how many of them cannot be read.
-fn gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), StoreError> {
+/// Loads the gates that match a filter; the number counts those that cannot be read.
+fn load_gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), StoreError> {
     let mut gates = Vec::new();
     let mut unreadable = 0;
     store.each_body(filter, |_, body| match serde_json::from_str(body) {
@@ -168,19 +171,19 @@ fn gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), Sto
     Ok((gates, unreadable))
 }
 
-/// The gates of a benchmark, chained, as JSON for the local site.
-pub(super) fn write_chain(
+/// A benchmark's trend as JSON, for the local site.
+pub(super) fn trend_to_json(
     store: &Store,
     filter: &Filter,
     benchmark: &str,
 ) -> Result<String, StoreError> {
-    let (gates, _) = gates(store, filter)?;
+    let (gates, _) = load_gates(store, filter)?;
     let history = gate::chain_gates(&gates, benchmark);
     Ok(json!(history).to_string())
 }
 
-/// A benchmark that no gate has is a mistake.
-fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
+/// An error if no gate has this benchmark.
+fn refuse_unknown_benchmark(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
     let benchmarks = gates.iter().flat_map(|gate| &gate.benchmarks);
     let mut names: Vec<&str> = benchmarks.map(|known| known.name.as_str()).collect();
     if names.contains(&benchmark) {
@@ -196,8 +199,8 @@ fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
     bail!("--trend '{benchmark}': {hint}")
 }
 
-/// A record as lists for people show it.
-pub(super) fn line(listed: &ListedRecord) -> Line<'_> {
+/// The line of a record in text lists.
+pub(super) fn to_line(listed: &ListedRecord) -> Line<'_> {
     let entry = &listed.entry;
     Line {
         id: &entry.id,
@@ -231,7 +234,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     let text = match (format, &named.record) {
         (Format::Json, _) => format!("{}\n", named.body.trim_end()),
         (Format::Text, Ok(record)) if file.is_none() => {
-            pinwise_report::text(record, terminal.palette())
+            pinwise_report::render_record(record, terminal.palette())
         }
         (Format::Text, Err(reason)) => {
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_bench_share_a_line_unless_their_tag_is_asked_for() {
+    fn parts_of_a_bench_share_a_line_unless_their_tag_is_requested() {
         let part = |id| example_record(id, "pinwise.comparison/1", "bench:9");
         let all = [
             part("4"),

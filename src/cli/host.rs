@@ -1,4 +1,4 @@
-//! `doctor` and `run`: what needs no experiment.
+//! `doctor` and `run`: commands on this host without an experiment.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use pinwise_study::load;
 use pinwise_workload::Command;
 
 /// How long `doctor` watches the CPUs.
-const WATCH: Duration = Duration::from_millis(500);
+const WATCH_TIME: Duration = Duration::from_millis(500);
 
-pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
     if !global.machine.is_local() {
         bail!(
             "doctor examines this machine; it needs --machine local, not {}",
@@ -28,7 +28,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
         );
     }
     let (topology, _) = linux::discover()?;
-    let usage = linux::watch_usage(WATCH);
+    let usage = linux::watch_usage(WATCH_TIME);
     let examined = Examined {
         facts: HostFacts {
             perf_refusal: linux::perf_refusal(),
@@ -39,7 +39,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
     };
     let mut record = diagnose(&examined);
     load::name_busiest(&mut record.findings, linux::find_busiest);
-    terminal.show(&record, pinwise_report::doctor)?;
+    terminal.show(&record, pinwise_report::render_doctor)?;
     Ok(Exit::Done)
 }
 
@@ -51,13 +51,13 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = linux::discover()?;
     if let (Some(per), Some(ranks)) = (args.per, args.ranks) {
-        return ranks::start(global, args, per, ranks, &topology);
+        return ranks::start_ranks(global, args, per, ranks, &topology);
     }
-    let (place, own) = match args.per {
-        Some(per) => ranks::place(per, &placement, &topology, terminal)?,
+    let (place, rank_variables) = match args.per {
+        Some(per) => ranks::place_rank(per, &placement, &topology, terminal)?,
         None => (placement.realise(&topology).context("--place")?, Vec::new()),
     };
-    let warn = |granted: &pinwise_topology::CpuSet| {
+    let warn_if_changed = |granted: &pinwise_topology::CpuSet| {
         if *granted != place.cpus {
             terminal.warn(&format!(
                 "{placement} asked for CPUs {} and was granted {granted}",
@@ -65,16 +65,22 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
             ));
         }
     };
-    // Both return only if the command could not be started.
+    // `execute` and `execute_bound` return only if the command could not be started.
     let Some(binding) = Binding::for_place(&place, args.settle) else {
         if args.settle.is_some() {
             bail!("--settle: threads are bound where --place ends with /bound");
         }
-        let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), &own, warn);
-        return not_started(error, terminal);
+        let error = linux::execute(
+            &command,
+            &place.cpus,
+            place.memory.as_ref(),
+            &rank_variables,
+            warn_if_changed,
+        );
+        return report_failed_start(error, terminal);
     };
-    let for_threads = bound::variables(&binding, &own);
-    let variables = [own, for_threads.clone()].concat();
+    let thread_variables = bound::missing_variables(&binding, &rank_variables);
+    let variables = [rank_variables, thread_variables.clone()].concat();
     let place = BoundPlace {
         cpus: &place.cpus,
         memory: place.memory.as_ref(),
@@ -82,18 +88,18 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         variables: &variables,
     };
     let granted = |cpus: &pinwise_topology::CpuSet| {
-        bound::print_variables(&for_threads, terminal);
-        warn(cpus);
+        bound::print_variables(&thread_variables, terminal);
+        warn_if_changed(cpus);
     };
     let on_coverage = |coverage: &Coverage| bound::print_coverage(coverage, terminal);
-    not_started(
+    report_failed_start(
         linux::execute_bound(&command, &place, granted, on_coverage),
         terminal,
     )
 }
 
-/// What shells say, too, of a command that could not be started.
-fn not_started(error: MachineError, terminal: &Terminal) -> anyhow::Result<Exit> {
+/// Reports that the command could not be started, with the exit status that shells use.
+fn report_failed_start(error: MachineError, terminal: &Terminal) -> anyhow::Result<Exit> {
     let exit = match error {
         MachineError::NotFound { .. } => Exit::NotFound,
         MachineError::NotExecutable { .. } => Exit::NotExecutable,

@@ -1,4 +1,4 @@
-//! What people type who come from other tools, and what it is called here.
+//! Suggestions for users who type the commands and options of other tools.
 
 use std::ffi::OsString;
 
@@ -50,16 +50,16 @@ const OPTIONS: &str = "\
 -p -pc --pid -a --all-tasks | version | pinwise apply --pid PID --place 0-3 places a running process
 -H --hardware -s --show | version | pinwise topology shows nodes, caches, cores and allowed CPUs";
 
-/// The rows of a table that have this word in their first cell, without it.
-fn rows_of<'a>(table: &'static str, word: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+/// Finds the rows of a table with this word in the first column; returns the other columns.
+fn find_rows<'a>(table: &'static str, word: &'a str) -> impl Iterator<Item = &'static str> + 'a {
     table.lines().filter_map(move |row| {
         let (words, rest) = row.split_once(" | ")?;
         words.split(' ').any(|known| known == word).then_some(rest)
     })
 }
 
-/// `help COMMAND` as `COMMAND --help`, and `version` as `--version`.
-pub(super) fn with_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// Turns `help COMMAND` into `COMMAND --help`, and `version` into `--version`.
+pub(super) fn replace_help_and_version(mut arguments: Vec<OsString>) -> Vec<OsString> {
     match arguments.get(1).and_then(|word| word.to_str()) {
         Some("help") => {
             arguments.remove(1);
@@ -71,8 +71,8 @@ pub(super) fn with_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// How much help is requested.
-pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
+/// How much help the arguments request.
+pub(super) fn requested_help(arguments: &[OsString]) -> HelpExtent {
     let own = || arguments.iter().take_while(|word| *word != "--");
     // Short options may be combined.
     let is_short =
@@ -82,18 +82,18 @@ pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
     } else if own().any(|word| is_short(word.as_encoded_bytes())) {
         HelpExtent::Brief
     } else {
-        HelpExtent::Unseen
+        HelpExtent::None
     }
 }
 
-/// The help of a command that lacks its subcommand.
-pub(super) fn help_of(arguments: &[OsString]) -> String {
-    command_of(arguments).render_help().to_string()
+/// Renders the help of the command, for one that lacks its subcommand.
+pub(super) fn render_help_of(arguments: &[OsString]) -> String {
+    find_command(arguments).render_help().to_string()
 }
 
-fn command_of(arguments: &[OsString]) -> Command {
-    let extent = match extent_of(arguments) {
-        HelpExtent::Unseen => HelpExtent::Brief,
+fn find_command(arguments: &[OsString]) -> Command {
+    let extent = match requested_help(arguments) {
+        HelpExtent::None => HelpExtent::Brief,
         extent => extent,
     };
     let mut command = args::command(extent);
@@ -105,17 +105,17 @@ fn command_of(arguments: &[OsString]) -> Command {
     command
 }
 
-/// The command below another one that is called so, as it is typed.
+/// Finds a subcommand of this name; how to type it.
 fn find_nested(word: &str) -> Option<String> {
     let command = args::command(HelpExtent::Brief);
-    // What is done with records comes before what only some kinds have.
+    // Subcommands of `record` come first: they apply to all kinds of records.
     let record = command.find_subcommand("record").into_iter();
     let mut outer = record.chain(command.get_subcommands());
     let outer = outer.find(|outer| outer.find_subcommand(word).is_some())?;
     Some(format!("pinwise {} {word}", outer.get_name()))
 }
 
-/// The command that begins like this word and ends like it, or nearly.
+/// Suggests a command whose beginning and end are nearly those of the word.
 fn suggest_command(word: &str) -> Option<String> {
     let command = args::command(HelpExtent::Brief);
     let shared = |a: &mut dyn Iterator<Item = (char, char)>| a.take_while(|(a, b)| a == b).count();
@@ -129,8 +129,8 @@ fn suggest_command(word: &str) -> Option<String> {
     Some(format!("pinwise {name}"))
 }
 
-/// What to type instead of a command or an option that other tools have.
-pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
+/// Explains an error by what to type instead of another tool's command or option.
+pub(super) fn explain(error: &Error, arguments: &[OsString]) -> Option<String> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
@@ -138,7 +138,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
-            let instead = rows_of(COMMANDS, word).next().map(str::to_owned);
+            let instead = find_rows(COMMANDS, word).next().map(str::to_owned);
             let instead = instead
                 .or_else(|| find_nested(word))
                 .or_else(|| suggest_command(word));
@@ -149,7 +149,9 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
                 ),
             })
         }
-        ErrorKind::UnknownArgument => unknown(word(ContextKind::InvalidArg)?, arguments),
+        ErrorKind::UnknownArgument => {
+            explain_unknown_argument(word(ContextKind::InvalidArg)?, arguments)
+        }
         ErrorKind::InvalidValue => {
             let lacks_value = word(ContextKind::InvalidValue).is_none_or(str::is_empty);
             let is_algorithm = word(ContextKind::InvalidArg)?.starts_with("--algorithm");
@@ -160,7 +162,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
         }
         ErrorKind::TooManyValues => {
             let word = word(ContextKind::InvalidArg)?;
-            let instead = instead_of(word, &command_of(arguments))?;
+            let instead = find_equivalent(word, &find_command(arguments))?;
             Some(format!("{word}: {instead}"))
         }
         ErrorKind::ArgumentConflict => {
@@ -175,8 +177,8 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     }
 }
 
-/// The message if the command has no such option, or takes no such word.
-fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
+/// Explains that the command has no such option or argument.
+fn explain_unknown_argument(word: &str, arguments: &[OsString]) -> Option<String> {
     let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
     let is_meant = |pair: &&[OsString]| {
         let [option, value] = [0, 1].map(|index| pair[index].to_string_lossy());
@@ -188,7 +190,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
         let [option, number] = [option, number].map(|word| word.to_string_lossy());
         return Some(format!("{option} {number}: write a number, not below 0"));
     }
-    let command = command_of(arguments);
+    let command = find_command(arguments);
     let name = command.get_bin_name().unwrap_or("pinwise");
     let takes_program = command.get_arguments().any(Arg::is_last_set);
     let has_pid = command.get_arguments().any(|arg| arg.get_id() == "pid");
@@ -202,7 +204,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
             "unexpected argument '{word}'; write a program after --: {name} -- {word}"
         ));
     }
-    if let Some(instead) = instead_of(word, &command) {
+    if let Some(instead) = find_equivalent(word, &command) {
         return Some(format!("no such option: {word}; {instead}"));
     }
     if let Some(line) = suggest_subcommand(word, &command, arguments) {
@@ -210,7 +212,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     }
     let words = arguments.iter().map(|word| word.to_string_lossy());
     let own = words.skip_while(|word| *word != command.get_name()).skip(1);
-    // A missing one is meant as well, if it is written as a path.
+    // A path means a program even if it does not exist.
     let is_meant = |word: &str| is_program(word) || word.starts_with(['.', '/']);
     let program: Vec<_> = own
         .take_while(|word| word != "--")
@@ -225,8 +227,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     })
 }
 
-/// The same line with the subcommand that has this option, for a command that does nothing by
-/// itself.
+/// Suggests the same line with the subcommand that has this option, for a command that needs one.
 fn suggest_subcommand(word: &str, command: &Command, arguments: &[OsString]) -> Option<String> {
     let long = word.strip_prefix("--")?;
     let has = |inner: &&Command| {
@@ -243,12 +244,12 @@ fn suggest_subcommand(word: &str, command: &Command, arguments: &[OsString]) -> 
     Some(format!("pinwise {}", shell_words::join(words)))
 }
 
-/// What to write instead of an option of other tools.
-fn instead_of(word: &str, command: &Command) -> Option<&'static str> {
+/// What to type instead of another tool's option, if this command has its equivalent.
+fn find_equivalent(word: &str, command: &Command) -> Option<&'static str> {
     let has = |option: &str| {
         let mut known = command.get_arguments().filter_map(Arg::get_long);
         known.any(|long| long == option)
     };
-    let mut meant = rows_of(OPTIONS, word).filter_map(|row| row.split_once(" | "));
+    let mut meant = find_rows(OPTIONS, word).filter_map(|row| row.split_once(" | "));
     meant.find(|row| has(row.0)).map(|row| row.1)
 }

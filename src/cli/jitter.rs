@@ -9,14 +9,14 @@ use super::machine::open_machine;
 use super::opening::open_store;
 use super::plan::new_id_and_start;
 use super::terminal::Terminal;
-use super::values::allowed_cpus;
+use super::values::parse_cpus;
 use pinwise_machine::Isolation;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
 use pinwise_study::jitter::JitterPlan;
 
-pub(super) fn jitter(
+pub(super) fn run_jitter(
     global: &Global,
     args: &JitterArgs,
     terminal: &Terminal,
@@ -28,7 +28,7 @@ pub(super) fn jitter(
     )?;
     let (mut topology, _) = machine.topology()?;
     let plan = JitterPlan {
-        cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
+        cpus: parse_cpus(args.cpus.as_deref(), &topology)?,
         time: args.time,
         threshold: args.threshold,
         isolation: match machine.is_simulated() {
@@ -56,7 +56,7 @@ pub(super) fn jitter(
 /// Prints jitter, new or stored.
 pub(super) fn show(record: &JitterRecord, terminal: &Terminal) -> anyhow::Result<()> {
     match terminal.format() {
-        Format::Csv => terminal.print_data(&pinwise_report::jitter_rows(record).csv()?),
-        _ => terminal.show(record, pinwise_report::jitter),
+        Format::Csv => terminal.print_data(&pinwise_report::list_jitter_rows(record).csv()?),
+        _ => terminal.show(record, pinwise_report::render_jitter),
     }
 }

@@ -1,4 +1,4 @@
-//! `kernel`: one built-in workload, once, in this process.
+//! `bench kernel`: runs a built-in workload once, in this process.
 
 use anyhow::{Context, bail};
 
@@ -16,29 +16,29 @@ use pinwise_topology::CpuSet;
 /// Units of work without `--work`: about a second on one core.
 const DEFAULT_WORK: u64 = 100;
 
-pub(super) fn kernel(
+pub(super) fn run_kernel(
     global: &Global,
     args: &KernelArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if args.list {
-        return list(terminal);
+        return list_kernels(terminal);
     }
     if !global.machine.is_local() {
         bail!("kernel runs for real; it needs --machine local (compare and bench can simulate)");
     }
-    let order = order(args)?;
+    let order = parse_order(args)?;
     let outcome = work::run(&order, available_memory_bytes())?;
-    let record = record(&order, &outcome);
+    let record = to_record(&order, &outcome);
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
-        terminal.print(&pinwise_report::kernel(&record))?;
+        terminal.print(&pinwise_report::render_kernel_run(&record))?;
     }
     Ok(Exit::Done)
 }
 
-fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
+fn list_kernels(terminal: &Terminal) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         bail!("--list has no JSON output");
     }
@@ -54,11 +54,11 @@ fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
             has_versions: kernel.has_versions,
         })
         .collect();
-    terminal.print(&pinwise_report::kernels(&rows))?;
+    terminal.print(&pinwise_report::render_kernel_list(&rows))?;
     Ok(Exit::Done)
 }
 
-/// The kernel of this name, or what else there is.
+/// Finds the kernel of this name; the error suggests a similar one.
 pub(super) fn find_kernel(name: &str) -> anyhow::Result<&'static Kernel> {
     work::find(name).with_context(|| {
         let likeness = |kernel: &&Kernel| strsim::jaro_winkler(name, kernel.name);
@@ -77,7 +77,7 @@ pub(super) fn find_kernel(name: &str) -> anyhow::Result<&'static Kernel> {
     })
 }
 
-fn order(args: &KernelArgs) -> anyhow::Result<Order> {
+fn parse_order(args: &KernelArgs) -> anyhow::Result<Order> {
     let kernel = find_kernel(args.name.as_deref().unwrap_or_default())?;
     let isa: Isa = args
         .isa
@@ -111,7 +111,7 @@ fn order(args: &KernelArgs) -> anyhow::Result<Order> {
     })
 }
 
-fn record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
+fn to_record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
     let seconds = outcome.elapsed.as_secs_f64();
     let per_second = |amount: u64| amount as f64 / seconds.max(1e-9);
     KernelRecord {
@@ -138,43 +138,43 @@ fn record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
     }
 }
 
-/// `v1,native` or `all`, oldest first. A machine that is only described has
-/// all of them.
-pub(super) fn isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
-    let here = if is_local {
+/// Parses `v1,native` or `all` into instruction sets that this CPU has, oldest first. A simulated
+/// machine has all.
+pub(super) fn parse_isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
+    let available = if is_local {
         Isa::list_supported()
     } else {
         Isa::ALL.to_vec()
     };
-    isas_among(text, &here)
+    select_isas(text, &available)
 }
 
-pub(super) fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec<Isa>> {
+pub(super) fn select_isas(text: Option<&str>, available: &[Isa]) -> anyhow::Result<Vec<Isa>> {
     let Some(text) = text else {
         return Ok(Vec::new());
     };
     if text == "all" {
-        return Ok(here.to_vec());
+        return Ok(available.to_vec());
     }
-    let mut found = Vec::new();
+    let mut selected = Vec::new();
     for word in text.split(',') {
         let isa: Isa = word
             .trim()
             .parse()
             .map_err(|error: String| anyhow::anyhow!("--isa: {error}"))?;
-        if !here.contains(&isa) {
-            let names: Vec<&str> = here.iter().map(|isa| isa.name()).collect();
+        if !available.contains(&isa) {
+            let names: Vec<&str> = available.iter().map(|isa| isa.name()).collect();
             bail!("--isa {isa}: this CPU has {} only", names.join(", "));
         }
-        found.push(isa);
+        selected.push(isa);
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    selected.sort_unstable();
+    selected.dedup();
+    Ok(selected)
 }
 
 /// The program whose `kernel` command is run: this executable, or its name if nothing is executed.
-pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
+pub(super) fn kernel_program(is_local: bool) -> anyhow::Result<String> {
     if is_local {
         super::surroundings::own_program()
     } else {

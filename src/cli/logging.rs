@@ -1,4 +1,4 @@
-//! What pinwise does and why, on standard error, with `-v` or `PINWISE_LOG`. Nothing is written
+//! Logs what pinwise does to standard error, with `-v` or `PINWISE_LOG`. Nothing is written
 //! while a command is measured.
 
 use std::io::Write;
@@ -7,19 +7,19 @@ use std::time::Instant;
 use anyhow::Context;
 use log::{LevelFilter, Log, Metadata, Record};
 
-use super::terminal::variable;
+use super::terminal::read_variable;
 use pinwise_report::visible;
 
-/// Names a level: `info`, `debug` …
-const VARIABLE: &str = "PINWISE_LOG";
+/// The environment variable with a level: `info`, `debug` …
+const LEVEL_VARIABLE: &str = "PINWISE_LOG";
 
-struct ToStandardError {
+struct StderrLogger {
     begin: Instant,
 }
 
-impl Log for ToStandardError {
+impl Log for StderrLogger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Libraries log for those who mend them.
+        // Log lines of libraries are of use only to their developers.
         metadata.target().starts_with("pinwise")
     }
 
@@ -35,15 +35,16 @@ impl Log for ToStandardError {
     fn flush(&self) {}
 }
 
-/// Begins to log, at the level that `-v` (`info`), `-vv` (`debug`) or the variable
-/// asks for.
+/// Starts logging at the level of `-v` (`info`), `-vv` (`debug`) or the variable.
 ///
 /// # Errors
 /// A variable that names no level.
 pub(super) fn start(verbosity: u8) -> anyhow::Result<()> {
-    let level = match (verbosity, variable(VARIABLE)) {
+    let level = match (verbosity, read_variable(LEVEL_VARIABLE)) {
         (0, Some(name)) => name.parse().ok().with_context(|| {
-            format!("{VARIABLE}: '{name}' is not a level (off, error, warn, info, debug, trace)")
+            format!(
+                "{LEVEL_VARIABLE}: '{name}' is not a level (off, error, warn, info, debug, trace)"
+            )
         })?,
         (0, None) => LevelFilter::Off,
         (1, _) => LevelFilter::Info,
@@ -55,7 +56,7 @@ pub(super) fn start(verbosity: u8) -> anyhow::Result<()> {
             reason = "people read the log, beside their own clock"
         )]
         let begin = Instant::now();
-        log::set_boxed_logger(Box::new(ToStandardError { begin }))?;
+        log::set_boxed_logger(Box::new(StderrLogger { begin }))?;
         log::set_max_level(level);
     }
     Ok(())

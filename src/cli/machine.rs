@@ -10,7 +10,7 @@ use super::args::Global;
 use super::plan;
 use super::values::MachineSpec;
 
-/// Hardware counters are always read if the metric is one.
+/// Whether to read hardware counters: always if the metric is one.
 pub(super) fn cycle_counting(metric: &str) -> CycleCounting {
     match metric.parse::<Metric>() {
         Ok(metric) if metric.needs_counter() => CycleCounting::Always,
@@ -27,26 +27,27 @@ pub(super) fn open_machine(
     match &global.machine {
         MachineSpec::Local => Ok(Box::new(LinuxMachine::open(cycles)?)),
         MachineSpec::Simulated(description) => {
-            simulated_machine(description, seed).context("--machine")
+            open_simulated_machine(description, seed).context("--machine")
         }
     }
 }
 
-/// This host, with access to the masks of running programs and to interrupts, both of which it
-/// restores.
-pub(super) fn live_host(
+/// Opens this host, with access to the masks of running programs and to interrupts; both are
+/// restored at the end. `command` is for errors.
+pub(super) fn open_live_host(
     global: &Global,
-    what: &str,
+    command: &str,
     irqs: &[String],
 ) -> anyhow::Result<(Pins, LinuxMachine)> {
     if !global.machine.is_local() {
         anyhow::bail!(
-            "{what} places what runs on this host; it needs --machine local, not {}",
+            "{command} places what runs on this host; it needs --machine local, not {}",
             global.machine
         );
     }
-    // The guardian is started before this process becomes the parent of orphans.
-    let ledger = match plan::interrupt_ledger(irqs, &global.machine)? {
+    // Start the guardian before an open machine makes this process adopt orphans, and so the
+    // guardian.
+    let ledger = match plan::open_interrupt_ledger(irqs, &global.machine)? {
         Some(ledger) => ledger,
         None => Ledger::open(plan::own_options()?)
             .context("starting the guardian that gives masks back")?,
@@ -57,7 +58,10 @@ pub(super) fn live_host(
     ))
 }
 
-/// A machine of a description, or of a file that holds one.
-pub(super) fn simulated_machine(description: &str, seed: u64) -> anyhow::Result<Box<dyn Machine>> {
+/// Opens the machine of a description, or of a file with one.
+pub(super) fn open_simulated_machine(
+    description: &str,
+    seed: u64,
+) -> anyhow::Result<Box<dyn Machine>> {
     Ok(Box::new(SimulatedMachine::open(description, seed)?))
 }

@@ -8,25 +8,24 @@ use pinwise_record::{Agreement, Finding, Kind, LevelName, Severity, TopologyReco
 use pinwise_store::{Filter, Store, StoreError};
 use pinwise_topology::Topology;
 
-/// Maps that are consulted: those of more than an hour of measuring, at one
-/// every few minutes.
+/// The most maps that are read: more than an hour of measuring at one every few minutes.
 const MAX_MAPS: usize = 20;
 
-/// The newest map of this machine, if it is one of this boot. A store that
-/// cannot be read is reported later, when the experiment is to be stored.
-pub(super) fn measured_before(
+/// The newest map of this machine, if it was measured in this boot. A store that cannot be read is
+/// reported later, when the experiment is to be stored.
+pub(super) fn load_newest_map(
     global: &Global,
     topology: &Topology,
     spec: &str,
 ) -> Option<TopologyRecord> {
-    let host = host(topology, spec);
+    let host = host_name(topology, spec);
     let store = open_store_to_read(global).ok()??;
-    let known = store
+    let map = store
         .newest(Kind::Topology.schema(), host)
         .ok()??
         .decode::<TopologyRecord>()
         .ok()?;
-    is_of_this_boot(&known, topology, spec).then_some(known)
+    is_of_this_boot(&map, topology, spec).then_some(map)
 }
 
 /// The maps of this boot, newest first.
@@ -36,7 +35,7 @@ pub(super) fn maps_of_this_boot(
     spec: &str,
 ) -> Result<Vec<TopologyRecord>, StoreError> {
     let filter = Filter {
-        host: Some(host(topology, spec).to_owned()),
+        host: Some(host_name(topology, spec).to_owned()),
         schema: Some(Kind::Topology.schema().to_owned()),
         limit: Some(MAX_MAPS),
         ..Filter::default()
@@ -69,24 +68,24 @@ pub(super) fn find_moving(known: &TopologyRecord) -> Option<Finding> {
     ))
 }
 
-fn host<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
+fn host_name<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
     match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
         simulated => simulated,
     }
 }
 
-/// Does it describe these CPUs, from this report, in this boot? A simulated machine never boots.
-fn is_of_this_boot(known: &TopologyRecord, topology: &Topology, spec: &str) -> bool {
-    let Some(measured) = &known.measured else {
+/// Was the map measured on these CPUs in this boot? A simulated machine never reboots.
+fn is_of_this_boot(map: &TopologyRecord, topology: &Topology, spec: &str) -> bool {
+    let Some(measured) = &map.measured else {
         return false;
     };
     let survey = &measured.survey;
     let is_this_boot = || survey.boot_id.is_some() && survey.boot_id == boot_id();
     survey.machine_spec == spec
         && (spec != "local" || is_this_boot())
-        && known.shape_hash == format!("{:016x}", topology.shape_hash())
-        && known.allowed == topology.allowed.to_string()
+        && map.shape_hash == format!("{:016x}", topology.shape_hash())
+        && map.allowed == topology.allowed.to_string()
 }
 
 #[cfg(test)]

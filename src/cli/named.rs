@@ -1,4 +1,4 @@
-//! Records that a command is given by id, or as files.
+//! Opens the records that arguments name, by id or as files.
 
 use std::path::Path;
 
@@ -8,27 +8,27 @@ use serde_json::value::RawValue;
 
 use super::args::Global;
 use super::files::read_file;
-use super::opening::needed_store;
+use super::opening::require_store;
 use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary};
 use pinwise_store::{StoreError, Stored};
 
-/// A record, its line of the history, and its data for lists.
+/// A record with the data that lists show.
 pub(super) struct GivenRecord {
     pub(super) entry: Entry,
     pub(super) summary: Summary,
     pub(super) record: Box<RawValue>,
 }
 
-/// The record that an argument names, stored or in a file.
+/// Loads the record that an argument names, from the store or a file.
 pub(super) fn load_given(global: &Global, id: &str) -> anyhow::Result<GivenRecord> {
-    match file_of(id) {
+    match as_file(id) {
         Some(path) => open_file(path),
-        None => open_stored(&needed_store(global)?.load(id)?),
+        None => open_stored(&require_store(global)?.load(id)?),
     }
 }
 
-/// A record is named by its id; a file by a path or its ending.
-fn file_of(id: &str) -> Option<&Path> {
+/// The file that an argument names, by a slash or the extension `.json`; `None` for an id.
+fn as_file(id: &str) -> Option<&Path> {
     let is_json = Path::new(id).extension().is_some_and(|end| end == "json");
     (id.contains('/') || is_json).then(|| Path::new(id))
 }
@@ -41,10 +41,10 @@ pub(super) fn open_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
     })
 }
 
-/// A record that was exported, or printed with `--format json`.
+/// Opens a record that was exported, or printed with `--format json`.
 fn open_file(path: &Path) -> anyhow::Result<GivenRecord> {
     let named = NamedRecord::from_file(path)?;
-    // The page shows what it finds of a record that lacks fields.
+    // The kind is enough: the page shows what there is of a record that lacks fields.
     Kind::from_record_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(GivenRecord {
         summary: Summary::from_json(&named.body),
@@ -63,9 +63,9 @@ pub(super) struct NamedRecord {
 
 impl NamedRecord {
     pub(super) fn open(global: &Global, id: &str) -> anyhow::Result<Self> {
-        match file_of(id) {
+        match as_file(id) {
             Some(path) => Self::from_file(path),
-            None => Self::from_stored(needed_store(global)?.load(id)?),
+            None => Self::from_stored(require_store(global)?.load(id)?),
         }
     }
 
@@ -97,7 +97,7 @@ impl NamedRecord {
                 let value: Value = serde_json::from_str(&body)
                     .map_err(RecordError::Damaged)
                     .with_context(named)?;
-                entry_by_fields(&value)
+                entry_from_fields(&value)
             }
         };
         if entry.id.is_empty() {
@@ -114,7 +114,7 @@ impl NamedRecord {
     }
 }
 
-/// `spin scan: loops.json`, of a record that has no title of its own.
+/// A title such as `spin scan: loops.json`, for a record without one.
 fn title_of_file(schema: &str, path: &Path) -> String {
     let kind = schema.strip_prefix("pinwise.").unwrap_or(schema);
     let kind = kind.split('/').next().unwrap_or_default().replace('-', " ");
@@ -122,8 +122,8 @@ fn title_of_file(schema: &str, path: &Path) -> String {
     format!("{kind}: {}", file.to_string_lossy())
 }
 
-/// The line of a record that is not read as its type, of what fields there are.
-fn entry_by_fields(value: &Value) -> Entry {
+/// The history entry of a record that cannot be read as its type, from the fields that it has.
+fn entry_from_fields(value: &Value) -> Entry {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let host = match value["host"]["simulated"].as_bool() {
         Some(true) => &value["host"]["machine_spec"],

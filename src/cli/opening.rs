@@ -1,4 +1,4 @@
-//! Opens the store of a command, and finds it.
+//! Finds and opens the store of a command.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use super::surroundings::named_folder;
 use super::terminal::Terminal;
 use pinwise_store::{Location, Spool, Store};
 
-/// Why there is no store to be read.
-const NOTHING: &str = "--store none: nothing to read";
+/// The error if there is no store.
+const NO_STORE: &str = "--store none: nothing to read";
 
-/// The store, which these commands cannot do without, for reading.
-pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
-    open_store_to_read(global)?.with_context(|| NOTHING)
+/// Opens the store for reading; `--store none` is an error.
+pub(super) fn require_store(global: &Global) -> anyhow::Result<Store> {
+    open_store_to_read(global)?.with_context(|| NO_STORE)
 }
 
-/// The same for listing: a mistyped store is not an empty one.
-pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
-    let (location, spool) = place(global)?;
-    let store = Store::open_to_read(&location, &spool)?.with_context(|| NOTHING)?;
+/// Opens the store for listing. Warns if its file does not exist: the path may be mistyped.
+pub(super) fn open_store_to_list(global: &Global) -> anyhow::Result<Store> {
+    let (location, spool) = locate_store(global)?;
+    let store = Store::open_to_read(&location, &spool)?.with_context(|| NO_STORE)?;
     if global.store.is_some()
         && let Location::Sqlite(path) = &location
         && !path.exists()
@@ -32,22 +32,22 @@ pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// The same for changing its contents.
-pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
-    let (location, spool) = place(global)?;
-    Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
+/// Opens the store to change its contents; `--store none` is an error.
+pub(super) fn open_store_to_change(global: &Global) -> anyhow::Result<Store> {
+    let (location, spool) = locate_store(global)?;
+    Store::open_to_change(&location, &spool)?.with_context(|| NO_STORE)
 }
 
 /// Opens the store, unless `--store none` is given.
 pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
-    let (location, spool) = place(global)?;
+    let (location, spool) = locate_store(global)?;
     Ok(Store::open_at(&location, &spool)?)
 }
 
-/// A file that cannot be a store is refused before anything runs whose result it
-/// would keep. A server that is away is no reason: the result can wait.
+/// Refuses a file that cannot be a store before anything runs whose result it would keep. A server
+/// may be unreachable: then the result is spooled.
 pub(super) fn check_store(global: &Global) -> anyhow::Result<()> {
-    match location(global)? {
+    match store_location(global)? {
         Location::Sqlite(_) => open_store(global).map(drop),
         Location::Postgres(_) | Location::Nowhere => Ok(()),
     }
@@ -55,20 +55,20 @@ pub(super) fn check_store(global: &Global) -> anyhow::Result<()> {
 
 /// Opens the store for reading, unless `--store none` is given: nothing is created.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
-    let (location, spool) = place(global)?;
+    let (location, spool) = locate_store(global)?;
     Ok(Store::open_to_read(&location, &spool)?)
 }
 
-/// The store's location, and the folder for records that it cannot take.
-fn place(global: &Global) -> anyhow::Result<(Location, Spool)> {
-    let location = location(global)?;
+/// The store's location, and the spool for records that it cannot take.
+fn locate_store(global: &Global) -> anyhow::Result<(Location, Spool)> {
+    let location = store_location(global)?;
     log::info!("store {location}");
-    let spool = spool(&location, Terminal::new(global))?;
+    let spool = spool_for(&location, Terminal::new(global))?;
     Ok((location, spool))
 }
 
-/// Spool directory for records that cannot be delivered; a file needs none.
-pub(super) fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
+/// The spool for records that a server cannot take; a file needs none.
+pub(super) fn spool_for(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
     let folder = match location {
         Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
         Location::Sqlite(_) | Location::Nowhere => std::path::PathBuf::new(),
@@ -80,19 +80,19 @@ pub(super) fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<S
 }
 
 /// The location of the store.
-pub(super) fn location(global: &Global) -> anyhow::Result<Location> {
+pub(super) fn store_location(global: &Global) -> anyhow::Result<Location> {
     match &global.store {
         Some(text) => parse_location(text),
         None => Ok(Location::Sqlite(default_store()?)),
     }
 }
 
-/// A location as it is written, with the password from elsewhere.
+/// Parses a location, and adds the password and security settings from the environment.
 pub(super) fn parse_location(text: &str) -> anyhow::Result<Location> {
     let mut location = Location::parse(text)?;
     if let Location::Postgres(server) = &mut location {
-        password::offer_security(server)?;
-        password::offer(server);
+        password::choose_security(server)?;
+        password::add_password(server);
     }
     Ok(location)
 }
@@ -104,7 +104,7 @@ fn default_store() -> anyhow::Result<std::path::PathBuf> {
     Ok(data.join("pinwise/pinwise.db"))
 }
 
-/// The folder for data that must outlast a command but is not the user's.
+/// The folder for data that must outlast a command.
 fn state_folder() -> anyhow::Result<std::path::PathBuf> {
     named_folder("XDG_STATE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))

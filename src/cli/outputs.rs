@@ -1,4 +1,4 @@
-//! Files that a command is to write, checked before it does anything.
+//! Checks, before a command does anything, the files that it will write.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,11 @@ use anyhow::{Context, bail};
 
 use super::args::Global;
 use super::files::NamedFile;
-use super::opening::location;
+use super::opening::store_location;
 use pinwise_store::Location;
 
-/// Files that are to be written can be: checked before an hour of measuring, not after.
-/// None is left behind, since there may be no result, and none may be a file that is
-/// needed: one that is read, the store, or another of them.
+/// Checks that the output files can be written, before an hour of measuring. Creates none of them,
+/// since there may be no result. None may be an input, the store, or another output.
 pub(super) fn check_outputs(
     global: &Global,
     outputs: &[NamedFile<'_>],
@@ -38,7 +37,7 @@ pub(super) fn check_outputs(
     );
     for NamedFile { option, path } in outputs {
         if *option == "--report" {
-            super::report::template()?;
+            super::report::load_template()?;
         }
         if *path == Path::new("-") {
             bail!(
@@ -46,7 +45,7 @@ pub(super) fn check_outputs(
             );
         }
         check_pipe(option, path)?;
-        let same = needed.iter().find(|(_, other)| is_same(path, other));
+        let same = needed.iter().find(|(_, other)| is_same_file(path, other));
         if let Some((why, _)) = same {
             bail!("{option} {}: {why}; name another", path.display());
         }
@@ -69,8 +68,8 @@ fn check_writable(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opening a pipe waits for its other end. A pipe of the shell's (`<(command)`) is open and has no
-/// name of its own.
+/// Refuses named pipes, since opening one waits for its other end. A pipe of the shell
+/// (`<(command)`) is open already, and its path cannot be canonicalized.
 fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
     let is_pipe = path.metadata().is_ok_and(|file| file.file_type().is_fifo());
     if is_pipe && path.canonicalize().is_ok() {
@@ -82,17 +81,17 @@ fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Is it one file by two names? Devices may be named twice.
-fn is_same(a: &Path, b: &Path) -> bool {
+/// Do both paths name one regular file? A device may be named twice.
+fn is_same_file(a: &Path, b: &Path) -> bool {
     match (a.metadata(), b.metadata()) {
         (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        (Err(_), Err(_)) => resolve(a) == resolve(b),
+        (Err(_), Err(_)) => canonicalize_new(a) == canonicalize_new(b),
         _ => false,
     }
 }
 
-/// The path of a file that may not exist yet.
-fn resolve(path: &Path) -> PathBuf {
+/// The canonical path of a file that may not exist yet.
+fn canonicalize_new(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let folder = folder
@@ -103,7 +102,7 @@ fn resolve(path: &Path) -> PathBuf {
 
 /// The store's files, if it has any.
 fn store_files(global: &Global) -> anyhow::Result<Vec<PathBuf>> {
-    let Location::Sqlite(store) = location(global)? else {
+    let Location::Sqlite(store) = store_location(global)? else {
         return Ok(Vec::new());
     };
     let beside = ["", "-wal", "-shm", "-journal"].map(|ending| {

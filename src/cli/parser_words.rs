@@ -1,18 +1,18 @@
-//! What the parser says, in one line and in words for people.
+//! Rewrites the messages of clap's parser for users, in one line.
 
-/// The parser's words in one line, its hint among them.
-pub(super) fn one_line(error: &clap::Error) -> String {
+/// The parser's message in one line, with its hint.
+pub(super) fn to_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let parts: Vec<&str> = text
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        // What the parser proposes for any word works for few.
+        // The parser gives this tip for any word, and it rarely works.
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
         .collect();
-    // What is missing or possible is on lines of its own.
+    // Missing arguments and possible values are on lines of their own.
     let mut line = parts.join("; ").replace(":; ", ": ");
-    for (theirs, ours) in WORDS {
+    for (theirs, ours) in REPLACEMENTS {
         line = line.replace(theirs, ours);
     }
     let line = line.strip_prefix("error: ").unwrap_or(&line);
@@ -25,8 +25,8 @@ pub(super) fn one_line(error: &clap::Error) -> String {
     }
 }
 
-/// What the parser says, in words for people.
-const WORDS: [(&str, &str); 10] = [
+/// Phrases of the parser, and what replaces them.
+const REPLACEMENTS: [(&str, &str); 10] = [
     ("the argument '", "'"),
     ("'[COMMAND_LINE]...'", "a command"),
     ("'[COMMAND_LINE]'", "a command"),

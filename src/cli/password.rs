@@ -1,6 +1,6 @@
-//! What libpq takes from elsewhere if a database's URL lacks it: the password from `PGPASSWORD`,
-//! then from the file that libpq reads, and how the connection is protected from `PGSSLMODE`,
-//! `PGSSLROOTCERT` and `~/.postgresql/root.crt`.
+//! Adds what a database's URL lacks, from the same places as libpq: the password from `PGPASSWORD`
+//! or the password file, and how the connection is protected from `PGSSLMODE`, `PGSSLROOTCERT` and
+//! `~/.postgresql/root.crt`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use super::surroundings::named_folder;
 use super::terminal::Terminal;
 use pinwise_store::{Server, StoreError};
 
-/// No password file is longer.
+/// The most bytes that are read of a password file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Gives a server the password that is known, if any.
+/// Adds the user's password for a server, if there is one.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-pub(super) fn offer(server: &mut Server) {
+pub(super) fn add_password(server: &mut Server) {
     if let Ok(password) = std::env::var("PGPASSWORD") {
         server.offer_password(&password);
         return;
     }
-    let Some(path) = file() else { return };
-    match read(&path) {
+    let Some(path) = password_file() else { return };
+    match read_private_file(&path) {
         Ok(text) => {
             let user = std::env::var("USER").unwrap_or_default();
             server.look_up_password(&text, &user);
@@ -37,7 +37,7 @@ pub(super) fn offer(server: &mut Server) {
 
 /// Chooses how the connection to a server is protected.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-pub(super) fn offer_security(server: &mut Server) -> Result<(), StoreError> {
+pub(super) fn choose_security(server: &mut Server) -> Result<(), StoreError> {
     let mode = std::env::var("PGSSLMODE").ok();
     let file = || {
         let file = named_folder("HOME")?.join(".postgresql/root.crt");
@@ -48,23 +48,23 @@ pub(super) fn offer_security(server: &mut Server) -> Result<(), StoreError> {
 }
 
 /// `PGPASSFILE`, else `~/.pgpass`.
-fn file() -> Option<PathBuf> {
+fn password_file() -> Option<PathBuf> {
     named_folder("PGPASSFILE").or_else(|| named_folder("HOME").map(|home| home.join(".pgpass")))
 }
 
-/// The text of a file that only its owner may read.
-fn read(path: &Path) -> io::Result<String> {
+/// Reads a file; an error if other users may read it, too.
+fn read_private_file(path: &Path) -> io::Result<String> {
     // A pipe or device must not block this.
     let mut options = OpenOptions::new();
     let file = options
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if found.mode() & 0o077 != 0 {
+    if metadata.mode() & 0o077 != 0 {
         return Err(io::Error::other("other users may read it (chmod 600)"));
     }
     let mut text = String::new();
@@ -84,14 +84,14 @@ mod tests {
         std::fs::write(&path, "*:*:*:*:x").unwrap();
         let with_mode = |mode| {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
-            read(&path).map_err(|error| error.to_string())
+            read_private_file(&path).map_err(|error| error.to_string())
         };
         assert_eq!(with_mode(0o600).unwrap(), "*:*:*:*:x");
         for mode in [0o640, 0o604, 0o660] {
             assert!(with_mode(mode).unwrap_err().contains("chmod 600"));
         }
         assert!(
-            read(folder.path())
+            read_private_file(folder.path())
                 .unwrap_err()
                 .to_string()
                 .contains("not a file")

@@ -1,4 +1,6 @@
-//! From arguments to a plan: commands, placements and parameters become arms.
+//! Resolves the arguments of `compare` into a plan: combines commands, placements and parameters
+
+//! into arms.
 
 mod candidates;
 mod companions;
@@ -17,11 +19,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{CompareArgs, EffortArgs, ScoreChoice};
-use super::recipes::Ready;
+use super::recipes::ReadyRecipe;
 use super::terminal::Terminal;
 use super::{bound, maps};
-use candidates::{Candidate, candidates, command_of};
-use figure::{are_builds, metric, unit};
+use candidates::{Candidate, list_candidates, single_candidate};
+use figure::{are_builds, choose_metric, recipe_unit};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
@@ -32,84 +34,88 @@ use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
 use pinwise_study::probe::advise_placements;
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
-use surroundings::with_options;
+use surroundings::add_options;
 
-pub(super) use candidates::{is_program, one_command, parse_line, warn_of_shell_syntax};
-pub(super) use host::{interrupt_ledger, ledger, own_options};
+pub(super) use candidates::{is_program, parse_command, parse_line, warn_of_shell_syntax};
+pub(super) use host::{open_interrupt_ledger, open_ledger, own_options};
 pub(super) use interrupts::{
-    add_interrupt_settings, find_moved as find_moved_interrupts, together as interrupts_together,
+    add_interrupt_settings, describe_moved as describe_moved_interrupts,
+    realise_together as realise_interrupts,
 };
-pub(super) use surroundings::{measure_busy_threads, output, workload};
+pub(super) use surroundings::{build_workload, measure_busy_threads, parse_output};
 
-/// Default time budget; with a maximum of runs per arm, time is unlimited.
+/// Default time budget in seconds; with `--max-runs`, time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
 
-/// The seed to use: the one given, or a new one.
+/// The seed of the options, or a new one.
 pub(super) fn choose_seed(effort: &EffortArgs) -> u64 {
     seed_or_new(effort.seed)
 }
 
-/// A seed that was given, or a new one.
+/// The given seed, or a new one.
 pub(super) fn seed_or_new(given: Option<u64>) -> u64 {
-    // Seeds are printed and typed again: nine digits are enough.
+    // Users retype printed seeds, so they have at most nine digits.
     given.unwrap_or_else(|| random_seed() % 1_000_000_000)
 }
 
-/// Resolves `compare`'s arguments.
-pub(super) fn compare(
+/// Resolves the arguments of `compare`.
+pub(super) fn plan_comparison(
     args: &CompareArgs,
     seed: u64,
-    recipe: Option<&Ready>,
+    recipe: Option<&ReadyRecipe>,
     machine: &mut dyn CommandRunner,
-    known: impl Fn(&Topology) -> Option<TopologyRecord>,
+    load_map: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<ComparePlan> {
     let began = machine.now();
     let kernel = kernel::parse_kernel(args, !machine.is_simulated())?;
-    let metric = metric(args, recipe, kernel.is_some())?;
-    let (candidates, mut workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
-    let tuning = tuning_of(args);
+    let metric = choose_metric(args, recipe, kernel.is_some())?;
+    let (candidates, mut workloads) = list_workloads(args, recipe, kernel.as_ref(), terminal)?;
+    let tuning = compare_tuning(args);
     for workload in &mut workloads {
-        // A run that takes the whole budget can be compared with nothing.
+        // A run that takes the whole budget leaves no time for one to compare it with.
         workload.timeout = workload.timeout.or(tuning.budget);
     }
     let output = match workloads.iter().any(|w| w.expect.is_some()) {
         true => Output::Keep,
-        false => output(&args.experiment.workload.output, &metric)?,
+        false => parse_output(&args.experiment.workload.output, &metric)?,
     };
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let wanted = match usual::wanted_places(args, candidates.len(), &topology, terminal)? {
-        Some(wanted) => wanted,
+    let explicit = usual::explicit_placements(args, candidates.len(), &topology, terminal)?;
+    let placements = match explicit {
+        Some(placements) => placements,
         None => suitable_placements(
             kernel.as_ref(),
             &workloads[0],
             &topology,
-            known(&topology).as_ref(),
+            load_map(&topology).as_ref(),
             machine,
             terminal,
         )?,
     };
-    let wanted = memory::combine_placements(wanted, &args.memory_policies, &topology)?;
-    let placements = realise_placements(&wanted, &topology, terminal)?;
-    memory::check(&placements, machine.is_simulated())?;
-    let smaller = what_if::smaller(&args.what_if, &topology)?;
-    let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    let placements = memory::combine_placements(placements, &args.memory_policies, &topology)?;
+    let placements = realise_placements(&placements, &topology, terminal)?;
+    memory::check_policies(&placements, machine.is_simulated())?;
+    let smaller = what_if::parse_machines(&args.what_if, &topology)?;
+    let mut arms = combine_arms(&candidates, &workloads, &placements, args.live.settle);
     groups::add_arms(&mut arms, args, &candidates, &workloads, &topology)?;
     let mut arms = add_interrupt_settings(arms, args, &topology, terminal)?;
-    print_bound(args, &arms, terminal);
+    print_bound_variables(args, &arms, terminal);
     arms.extend(what_if::arms(&candidates, &workloads, &smaller));
     let mut arms = companions::add_settings(arms, args)?;
     make_unique(&mut arms);
-    let baseline = baseline(args, &arms)?;
+    let baseline = find_baseline(args, &arms)?;
     if args.placebo {
-        arms.push(placebo(&arms[baseline]));
+        arms.push(make_placebo(&arms[baseline]));
         make_unique(&mut arms);
     }
-    let found = match &kernel {
-        Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
+    let working_set = match &kernel {
+        Some(kernel) => {
+            kernel.find_working_set(&topology, load_map(&topology).as_ref(), machine)?
+        }
         None => None,
     };
     let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
@@ -118,18 +124,18 @@ pub(super) fn compare(
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
         is_survey: !args.companions.companions.is_empty(),
-        companions: companions::metrics(args)?,
-        known: found
+        companions: companions::parse_metrics(args)?,
+        known: working_set
             .into_iter()
-            .chain(what_if::caution(&smaller, &topology))
+            .chain(what_if::describe(&smaller, &topology))
             .chain(moving)
-            .chain(interrupts::find_moved(&arms))
+            .chain(interrupts::describe_moved(&arms))
             .chain(groups::describe(args, &arms, &topology))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
-        unit: unit(args, recipe),
+        unit: recipe_unit(args, recipe),
         metric,
         tuning,
         spent_before: machine.now().saturating_sub(began),
@@ -140,7 +146,7 @@ pub(super) fn compare(
     })
 }
 
-/// The placements that suit the program, whose threads are counted.
+/// Counts the program's threads and chooses placements that suit it.
 fn suitable_placements(
     kernel: Option<&kernel::KernelRequest>,
     workload: &Workload,
@@ -157,44 +163,44 @@ fn suitable_placements(
         None => measure_busy_threads(workload, topology, machine)?,
     };
     print_threads(&words, terminal);
-    Ok(chosen_placements(threads, topology, known, terminal))
+    Ok(choose_placements(threads, topology, known, terminal))
 }
 
-/// The commands to compare, with their surroundings.
-fn what_runs(
+/// The commands to compare, and how each is run.
+fn list_workloads(
     args: &CompareArgs,
-    recipe: Option<&Ready>,
+    recipe: Option<&ReadyRecipe>,
     kernel: Option<&kernel::KernelRequest>,
     terminal: &Terminal,
 ) -> anyhow::Result<(Vec<Candidate>, Vec<Workload>)> {
     let options = &args.experiment.workload;
     if let Some(recipe) = recipe {
-        let all = recipe.workloads.iter();
-        return all
+        let workloads = recipe.workloads.iter();
+        return workloads
             .map(|(chosen, workload)| {
                 let candidate = Candidate {
                     name: chosen.label.clone(),
                     command: workload.command.clone(),
                     options: options.for_command(0, 1, &chosen.choice())?,
                 };
-                let workload = with_options(workload, &candidate.options)?;
+                let workload = add_options(workload, &candidate.options)?;
                 Ok((candidate, workload))
             })
             .collect();
     }
     let candidates = match kernel {
-        Some(kernel) => kernel.candidates(options)?,
-        None => candidates(args, terminal)?,
+        Some(kernel) => kernel.list_candidates(options)?,
+        None => list_candidates(args, terminal)?,
     };
     let workloads = candidates
         .iter()
-        .map(|candidate| workload(&candidate.command, &candidate.options))
+        .map(|candidate| build_workload(&candidate.command, &candidate.options))
         .collect::<anyhow::Result<_>>()?;
     Ok((candidates, workloads))
 }
 
-/// Resolves `compare --self`: one command at one place under several labels.
-pub(super) fn with_itself(
+/// Resolves `compare --self`: one command in one placement under several labels.
+pub(super) fn plan_self_comparison(
     args: &CompareArgs,
     seed: u64,
     machine: &mut dyn CommandRunner,
@@ -209,8 +215,8 @@ pub(super) fn with_itself(
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: write a number from 2 to 26", args.arms);
     }
-    let output = output(&args.experiment.workload.output, &metric)?;
-    let candidate = command_of(&args.experiment, terminal)?;
+    let output = parse_output(&args.experiment.workload.output, &metric)?;
+    let candidate = single_candidate(&args.experiment, terminal)?;
     let place = match args.places.as_slice() {
         [] => "os-default",
         [place] => place,
@@ -219,13 +225,13 @@ pub(super) fn with_itself(
     let placement: Placement = place.parse().context("--place")?;
     let (topology, _) = machine.topology()?;
     let place = placement.realise(&topology).context("--place")?;
-    let workload = workload(&candidate.command, &candidate.options)?;
+    let workload = build_workload(&candidate.command, &candidate.options)?;
     let binding = Binding::for_place(&place, None);
     let arms: Vec<ArmPlan> = ('A'..='Z')
         .take(args.arms)
         .map(|label| ArmPlan {
             name: label.to_string(),
-            workload: bound::workload(&workload, binding.as_ref()),
+            workload: bound::add_missing_variables(&workload, binding.as_ref()),
             place: place.clone(),
             same_as: Vec::new(),
             is_default: label == 'A',
@@ -236,7 +242,7 @@ pub(super) fn with_itself(
     Ok(ComparePlan {
         arms,
         metric,
-        tuning: tuning_of(args),
+        tuning: compare_tuning(args),
         seed,
         output,
         study: ComparisonStudy::Noise,
@@ -245,7 +251,7 @@ pub(super) fn with_itself(
     })
 }
 
-/// A plan with a name and the time, and nothing else yet.
+/// A plan with only an id and a start time.
 fn begin_plan() -> ComparePlan {
     let (id, started) = new_id_and_start();
     ComparePlan {
@@ -255,7 +261,7 @@ fn begin_plan() -> ComparePlan {
     }
 }
 
-/// The name of a record that begins now, and when that is.
+/// The id of a record that begins now, and its start time.
 pub(super) fn new_id_and_start() -> (String, String) {
     let started = time_of_day();
     let stamp: String = started
@@ -268,13 +274,13 @@ pub(super) fn new_id_and_start() -> (String, String) {
     (id, started)
 }
 
-/// As [`tuning`], and perhaps without an end.
-pub(super) fn tuning_of(args: &CompareArgs) -> Tuning {
+/// The tuning of `compare`, with its limits, perhaps open-ended.
+pub(super) fn compare_tuning(args: &CompareArgs) -> Tuning {
     let effort = &args.experiment.effort;
     let tuning = Tuning {
         limit: args.fail_if_slower,
         requires_verdict: args.require_verdict,
-        ..tuning(effort)
+        ..to_tuning(effort)
     };
     if args.open_ended {
         return Tuning {
@@ -286,7 +292,7 @@ pub(super) fn tuning_of(args: &CompareArgs) -> Tuning {
     tuning
 }
 
-pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
+pub(super) fn to_tuning(effort: &EffortArgs) -> Tuning {
     let defaults = Tuning::default();
     let default_budget = effort
         .max_runs
@@ -314,14 +320,14 @@ fn parse_placements(names: &[String]) -> anyhow::Result<Vec<Placement>> {
         .collect()
 }
 
-/// The placements of a running service: those named, beside its present one, or a few that fit; if
-/// interrupts are compared, its present one.
-pub(super) fn live_places(
+/// The placements of a running service: those of `--place`, or a few that fit; for `--irq` alone,
+/// its present one.
+pub(super) fn live_placements(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<Merged>> {
-    let wanted: Vec<Placement> = match args.places.as_slice() {
+    let placements: Vec<Placement> = match args.places.as_slice() {
         [] if !args.interrupts.irqs.is_empty() => vec![Placement::os_default()],
         [] => default_placements(topology, None),
         names => names
@@ -329,23 +335,26 @@ pub(super) fn live_places(
             .map(|name| name.parse().context("--place"))
             .collect::<anyhow::Result<_>>()?,
     };
-    if let Some(placement) = wanted.iter().find(|placement| placement.memory.is_some()) {
+    if let Some(placement) = placements
+        .iter()
+        .find(|placement| placement.memory.is_some())
+    {
         bail!(
             "--place {placement}: compare cannot move memory of a running service; leave out /mem="
         );
     }
-    realise_placements(&wanted, topology, terminal)
+    realise_placements(&placements, topology, terminal)
 }
 
-fn print_threads(what: &str, terminal: &Terminal) {
+fn print_threads(words: &str, terminal: &Terminal) {
     terminal.note(&format!(
-        "The program {what}; trying the placements that suit it."
+        "The program {words}; trying the placements that suit it."
     ));
 }
 
-/// The placements that suit this many threads, in the light of what was measured
-/// of this machine since it booted.
-fn chosen_placements(
+/// Placements that suit this many threads, chosen with the map that was measured since this machine
+/// booted, if there is one.
+fn choose_placements(
     threads: usize,
     topology: &Topology,
     known: Option<&TopologyRecord>,
@@ -362,13 +371,14 @@ fn chosen_placements(
     advice.placements
 }
 
-/// Placements as CPUs of this machine; those with the same CPUs and memory are merged, with a note.
+/// Realises placements on this machine; those with the same CPUs and memory are merged, with a
+/// note.
 fn realise_placements(
-    wanted: &[Placement],
+    placements: &[Placement],
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<Merged>> {
-    let realised: Vec<Realised> = wanted
+    let realised: Vec<Realised> = placements
         .iter()
         .map(|placement| placement.realise(topology).context("--place"))
         .collect::<anyhow::Result<_>>()?;
@@ -389,8 +399,8 @@ fn realise_placements(
     Ok(merged)
 }
 
-/// Every command at every place.
-fn arms(
+/// Makes an arm of every command in every placement.
+fn combine_arms(
     candidates: &[Candidate],
     workloads: &[Workload],
     places: &[Merged],
@@ -412,7 +422,7 @@ fn arms(
             let binding = Binding::for_place(place, settle);
             arms.push(ArmPlan {
                 name,
-                workload: bound::workload(workload, binding.as_ref()),
+                workload: bound::add_missing_variables(workload, binding.as_ref()),
                 is_default: candidates.len() == 1 && place.placement == Placement::os_default(),
                 binding,
                 settings: Vec::new(),
@@ -426,7 +436,7 @@ fn arms(
 }
 
 /// Prints the environment variables added for bound arms.
-fn print_bound(args: &CompareArgs, arms: &[ArmPlan], terminal: &Terminal) {
+fn print_bound_variables(args: &CompareArgs, arms: &[ArmPlan], terminal: &Terminal) {
     if args.experiment.workload.threads_env.is_some() {
         return;
     }
@@ -440,7 +450,7 @@ fn print_bound(args: &CompareArgs, arms: &[ArmPlan], terminal: &Terminal) {
     bound::print_variables(&added, terminal);
 }
 
-/// The second of a name becomes `NAME (2)`, unless that is taken as well.
+/// Renames the second arm of a name to `NAME (2)`, or to the next number that is free.
 pub(super) fn make_unique(arms: &mut [ArmPlan]) {
     for index in 1..arms.len() {
         let mut number = 2;
@@ -452,7 +462,7 @@ pub(super) fn make_unique(arms: &mut [ArmPlan]) {
     }
 }
 
-pub(super) fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
+pub(super) fn find_baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
     let Some(wanted) = &usual::wanted_baseline(args) else {
         let is_unplaced = |arm: &ArmPlan| arm.place.placement == Placement::os_default();
         return Ok(arms.iter().position(is_unplaced).unwrap_or(0));
@@ -468,7 +478,7 @@ pub(super) fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<u
     })
 }
 
-pub(super) fn placebo(baseline: &ArmPlan) -> ArmPlan {
+pub(super) fn make_placebo(baseline: &ArmPlan) -> ArmPlan {
     ArmPlan {
         name: "placebo".to_owned(),
         same_as: Vec::new(),

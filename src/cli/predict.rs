@@ -1,12 +1,14 @@
-//! `predict`: a search's predictions for placements that it did not run.
+//! `search predict`: predicts placements that a search did not run.
 
 use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, PredictArgs};
 use super::machine::open_machine;
-use super::opening::needed_store;
-use super::search::{beyond, default_threads, read_search, workload_of};
+use super::opening::require_store;
+use super::search::{
+    load_search, more_threads_than_cpus, planned_default_threads, rebuild_workload,
+};
 use super::terminal::Terminal;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Machine, Request, Simulation};
@@ -23,18 +25,18 @@ pub(super) fn predict(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let record = match &args.id {
-        Some(id) => read_search(global, id)?,
-        None => newest(global)?,
+        Some(id) => load_search(global, id)?,
+        None => load_newest(global)?,
     };
-    let mut machine = machine_asked_about(global, &record)?;
+    let mut machine = open_predicted_machine(global, &record)?;
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let threads = threads(args, &record, &topology)?;
-    print_threads(threads, &record, terminal);
+    let threads = choose_threads(args, &record, &topology)?;
+    warn_of_unsearched_threads(threads, &record, terminal);
     let asks = match args.places.as_slice() {
-        [] => shapes(&topology, threads),
+        [] => list_even_placements(&topology, threads),
         places => parse_places(places, &topology, threads)?,
     };
     let forecasts = forecast_all(&record, &topology, &asks)
@@ -45,7 +47,9 @@ pub(super) fn predict(
         machine.label() == record.host.machine_spec && shape == record.host.shape_hash;
     let answers = asks.iter().zip(&forecasts);
     let mut placements: Vec<PredictedPlacement> = answers
-        .map(|(ask, forecast)| placement(ask, forecast, &topology, &truth, is_searched_machine))
+        .map(|(ask, forecast)| {
+            predict_placement(ask, forecast, &topology, &truth, is_searched_machine)
+        })
         .collect();
     if args.places.is_empty() {
         placements.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
@@ -65,30 +69,34 @@ pub(super) fn predict(
         median_error: None,
     };
     prediction.summarise_errors();
-    terminal.show(&prediction, pinwise_report::prediction)?;
+    terminal.show(&prediction, pinwise_report::render_prediction)?;
     Ok(Exit::Done)
 }
 
-fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
-    let stored = needed_store(global)?.newest_of(Kind::Search.schema())?;
+fn load_newest(global: &Global) -> anyhow::Result<SearchRecord> {
+    let stored = require_store(global)?.newest_of(Kind::Search.schema())?;
     let Some(stored) = stored else {
         bail!("no search yet (run pinwise search -- ./prog)");
     };
     Ok(stored.decode()?)
 }
 
-/// The machine of `--machine`; without it, the one that was searched.
-fn machine_asked_about(global: &Global, record: &SearchRecord) -> anyhow::Result<Box<dyn Machine>> {
+/// Opens the machine of `--machine`; without it, the one that was searched.
+fn open_predicted_machine(
+    global: &Global,
+    record: &SearchRecord,
+) -> anyhow::Result<Box<dyn Machine>> {
     let searched = &record.host.machine_spec;
     if !global.machine.is_local() || !record.host.simulated {
         return open_machine(global, record.seed, CycleCounting::IfCheap);
     }
     let spec = searched.strip_prefix("sim:").unwrap_or(searched);
-    super::machine::simulated_machine(spec, record.seed)
+    super::machine::open_simulated_machine(spec, record.seed)
         .with_context(|| format!("record {}: the machine that was searched", record.id))
 }
 
-fn threads(
+/// The number of threads of `--threads`, else that of the search's best arm.
+fn choose_threads(
     args: &PredictArgs,
     record: &SearchRecord,
     topology: &Topology,
@@ -96,7 +104,7 @@ fn threads(
     let cpus = topology.allowed.len();
     if let Some(threads) = args.threads {
         if threads > cpus {
-            return Err(beyond(
+            return Err(more_threads_than_cpus(
                 &format!("--threads {threads}"),
                 cpus,
                 "pinwise compare",
@@ -107,14 +115,14 @@ fn threads(
     let best = record.best.as_ref();
     let arm = best.and_then(|best| record.arms.iter().find(|arm| arm.name == *best));
     let searched = arm.and_then(|arm| arm.threads);
-    let threads = searched.unwrap_or_else(|| default_threads(&record.plan));
-    // A smaller machine is asked about with as many threads as it has CPUs.
+    let threads = searched.unwrap_or_else(|| planned_default_threads(&record.plan));
+    // On a smaller machine at most one thread per CPU.
     Ok(threads.clamp(1, cpus.max(1)))
 }
 
-/// Numbers of threads that the search did not have are less certain than the
-/// intervals say.
-fn print_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
+/// Warns of a number of threads that the search did not run: predictions for it are less certain
+/// than their intervals say.
+fn warn_of_unsearched_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
     if record.plan.threads.contains(&threads) {
         return;
     }
@@ -125,8 +133,8 @@ fn print_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
     ));
 }
 
-/// All even placements of the machine.
-fn shapes(topology: &Topology, threads: usize) -> Vec<PredictionRequest> {
+/// All placements that spread this many threads evenly.
+fn list_even_placements(topology: &Topology, threads: usize) -> Vec<PredictionRequest> {
     let space = Space::from_topology(topology);
     let shapes = space.shapes(threads).into_iter();
     shapes
@@ -138,8 +146,8 @@ fn shapes(topology: &Topology, threads: usize) -> Vec<PredictionRequest> {
         .collect()
 }
 
-/// Placements that were named; those of more CPUs than threads are cut to as
-/// many, but for `os-default`, which is left to the scheduler.
+/// Parses the placements of `--place`. Those with more CPUs than threads are reduced to one CPU per
+/// thread, except `os-default`, which is left to the scheduler.
 fn parse_places(
     places: &[String],
     topology: &Topology,
@@ -160,9 +168,9 @@ fn parse_places(
                     pinwise_format::count(cpus, "CPU")
                 );
             }
-            let is_cut = cpus > threads && placement != Placement::os_default();
-            let (placement, realised) = match is_cut {
-                true => cut(placement, threads, topology)?,
+            let is_larger = cpus > threads && placement != Placement::os_default();
+            let (placement, realised) = match is_larger {
+                true => reduce_to(placement, threads, topology)?,
                 false => (placement, realised.cpus),
             };
             Ok(PredictionRequest {
@@ -174,25 +182,27 @@ fn parse_places(
         .collect()
 }
 
-fn cut(
+fn reduce_to(
     placement: Placement,
     threads: usize,
     topology: &Topology,
 ) -> anyhow::Result<(Placement, CpuSet)> {
-    let fewer = Placement {
+    let reduced = Placement {
         count: Some(threads),
         ..placement
     };
-    let cpus = fewer.realise(topology).context("--place")?.cpus;
-    Ok((fewer, cpus))
+    let cpus = reduced.realise(topology).context("--place")?.cpus;
+    Ok((reduced, cpus))
 }
 
-/// What a simulated machine knows of true costs.
+/// The true costs on a simulated machine.
 struct Truth<'a> {
     simulation: Option<&'a dyn Simulation>,
     workload: Workload,
     sets_threads: bool,
-    of_default: Option<f64>,
+    /// The true cost of `os-default`; `None` on a real machine, or for another metric than wall
+    /// time.
+    default_cost: Option<f64>,
 }
 
 impl<'a> Truth<'a> {
@@ -203,18 +213,18 @@ impl<'a> Truth<'a> {
     ) -> anyhow::Result<Self> {
         let mut truth = Self {
             simulation,
-            workload: workload_of(record)?,
+            workload: rebuild_workload(record)?,
             sets_threads: record.plan.sets_threads,
-            of_default: None,
+            default_cost: None,
         };
-        // Only times are known, and only those of the whole run.
+        // The simulation knows only times of whole runs.
         if record.metric.is_wall() {
-            let as_it_is = truth.workload.clone();
+            let workload = truth.workload.clone();
             let default = match record.plan.default_threads {
-                Some(threads) => as_it_is.with_threads(threads, truth.sets_threads),
-                None => as_it_is,
+                Some(threads) => workload.with_threads(threads, truth.sets_threads),
+                None => workload,
             };
-            truth.of_default = truth.cost(&default, &topology.allowed);
+            truth.default_cost = truth.cost(&default, &topology.allowed);
         }
         Ok(truth)
     }
@@ -224,15 +234,15 @@ impl<'a> Truth<'a> {
     }
 
     /// The true cost of a placement, and its ratio to that of `os-default`.
-    fn measure(&self, ask: &PredictionRequest) -> Option<(f64, f64)> {
-        let of_default = self.of_default?;
+    fn cost_and_ratio(&self, ask: &PredictionRequest) -> Option<(f64, f64)> {
+        let default_cost = self.default_cost?;
         let workload = self.workload.with_threads(ask.threads, self.sets_threads);
         let cost = self.cost(&workload, &ask.cpus)?;
-        Some((cost, cost / of_default))
+        Some((cost, cost / default_cost))
     }
 }
 
-fn placement(
+fn predict_placement(
     ask: &PredictionRequest,
     forecast: &Forecast,
     topology: &Topology,
@@ -241,7 +251,7 @@ fn placement(
 ) -> PredictedPlacement {
     // The speed of another machine's cores is unknown.
     let predicted = forecast.cost.filter(|_| is_searched_machine);
-    let truth = truth.measure(ask);
+    let truth = truth.cost_and_ratio(ask);
     let error = truth.map(|(cost, ratio)| match predicted {
         Some(predicted) => predicted / cost - 1.0,
         None => forecast.ratio / ratio - 1.0,

@@ -1,4 +1,4 @@
-//! `profile`: what CPU time is spent on, down to the instruction, and what changed.
+//! `profile`: shows where CPU time goes, down to the instruction.
 
 mod diff;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
-use super::ending::{keep_and_show, unless_interrupted};
+use super::ending::{keep_and_show, warn_if_interrupted};
 use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
@@ -25,8 +25,8 @@ use pinwise_store::Store;
 use pinwise_study::profile::{ProfilePlan, Units};
 use pinwise_workload::{Better, Metric};
 
-/// How long a process is profiled by default.
-const USUAL: Duration = Duration::from_secs(10);
+/// How long a process is profiled without `--for`.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 pub(super) fn profile(
     global: &Global,
@@ -39,23 +39,23 @@ pub(super) fn profile(
     if args.argv.is_empty() && args.pid.is_none() {
         bail!("say what to profile: -- COMMAND, or --pid PID");
     }
-    let units = units(args)?;
-    let output = output(args, &units)?;
-    check_outputs(global, &outputs(args), &args.sampling.inputs())?;
+    let units = choose_units(args)?;
+    let output = parse_output(args, &units)?;
+    check_outputs(global, &output_files(args), &args.sampling.inputs())?;
     let mut machine = open_machine(global, random_seed(), CycleCounting::IfCheap)?;
     let store = open_store(global)?;
     let profiled = match args.pid {
         Some(pid) => profile_process(args, pid, units, machine.as_mut()),
         None => profile_command(args, units, output, machine.as_mut()),
     };
-    match unless_interrupted(profiled, terminal)? {
-        Some(record) => finish(record, store, args, terminal),
+    match warn_if_interrupted(profiled, terminal)? {
+        Some(record) => store_and_show(record, store, args, terminal),
         None => Ok(Exit::Interrupted),
     }
 }
 
-/// Names a profile, keeps it, shows it, and writes its files.
-fn finish(
+/// Gives a profile its id, stores it, shows it, and writes its files.
+fn store_and_show(
     mut record: ProfileRecord,
     store: Option<Store>,
     args: &ProfileArgs,
@@ -63,17 +63,17 @@ fn finish(
 ) -> anyhow::Result<Exit> {
     (record.id, record.started) = new_id_and_start();
     let show = || {
-        let shown = shown_parts(&args.view);
+        let shown = parts_to_show(&args.view);
         terminal.show(&record, |record, palette| {
-            pinwise_report::profile(record, &shown, palette)
+            pinwise_report::render_profile(record, &shown, palette)
         })?;
         write_files(&record, args)
     };
-    let exit = Exit::of_command(record.exit);
+    let exit = Exit::from_command_status(record.exit);
     keep_and_show(store, &record, terminal, show, exit)
 }
 
-const fn shown_parts(view: &ProfileView) -> ProfileShown {
+const fn parts_to_show(view: &ProfileView) -> ProfileShown {
     ProfileShown {
         functions: view.top,
         instructions: if view.functions { 0 } else { view.instructions },
@@ -87,20 +87,20 @@ const fn shown_parts(view: &ProfileView) -> ProfileShown {
 
 fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.files.folded {
-        files::write_file(path, &pinwise_report::folded(record))?;
+        files::write_file(path, &pinwise_report::render_folded(record))?;
     }
     files::write_json(args.sampling.export_json.as_deref(), record)?;
     export::write_page(record, args.files.report.as_deref())
 }
 
-fn outputs(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
-    let named = [
+fn output_files(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
+    let files = [
         ("--report", &args.files.report),
         ("--folded", &args.files.folded),
         ("--export-json", &args.sampling.export_json),
     ];
-    let named = named.into_iter();
-    named
+    files
+        .into_iter()
         .filter_map(|(option, path)| {
             let path = path.as_deref()?;
             Some(NamedFile { option, path })
@@ -116,18 +116,18 @@ fn profile_command(
 ) -> anyhow::Result<ProfileRecord> {
     let sampling = &args.sampling;
     let input = sampling.input.as_ref();
-    let started = PlacedCommand::new(&args.argv, &sampling.place, input, output, machine)?;
-    let request = started.request();
+    let command = PlacedCommand::new(&args.argv, &sampling.place, input, output, machine)?;
+    let request = command.request();
     let plan = ProfilePlan {
         subject: Subject::Command(&request),
-        source: started.source(),
+        source: command.source(),
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
         stacks: args.stacks.into(),
         limit: args.limit,
         runs: args.runs,
         units,
-        pause_cpu: started.realised.cpus.first(),
+        pause_cpu: command.realised.cpus.first(),
         tags: args.sampling.tags.clone(),
     };
     pinwise_study::profile::run(&plan, machine)
@@ -139,7 +139,7 @@ fn profile_process(
     units: Units,
     machine: &mut dyn Machine,
 ) -> anyhow::Result<ProfileRecord> {
-    let (subject, source) = subject::process(pid)?;
+    let (subject, source) = subject::find_process(pid)?;
     let (topology, _) = machine.topology()?;
     let plan = ProfilePlan {
         subject,
@@ -147,7 +147,7 @@ fn profile_process(
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
         stacks: args.stacks.into(),
-        limit: Some(args.limit.unwrap_or(USUAL)),
+        limit: Some(args.limit.unwrap_or(DEFAULT_DURATION)),
         runs: 1,
         units,
         pause_cpu: topology.allowed.first(),
@@ -156,8 +156,8 @@ fn profile_process(
     pinwise_study::profile::run(&plan, machine)
 }
 
-/// What times are divided by.
-fn units(args: &ProfileArgs) -> anyhow::Result<Units> {
+/// The unit of work by which times are divided.
+fn choose_units(args: &ProfileArgs) -> anyhow::Result<Units> {
     if let Some(text) = &args.units {
         return parse_units(text).with_context(|| format!("--units '{text}'"));
     }
@@ -197,12 +197,12 @@ fn parse_units(text: &str) -> anyhow::Result<Units> {
     })
 }
 
-fn output(args: &ProfileArgs, units: &Units) -> anyhow::Result<Output> {
+fn parse_output(args: &ProfileArgs, units: &Units) -> anyhow::Result<Output> {
     match (args.sampling.output.as_str(), units) {
         ("inherit", Units::Metric { .. }) => {
             bail!("--output inherit: --metric needs the output itself")
         }
         (_, Units::Metric { .. }) => Ok(Output::Keep),
-        (other, _) => subject::output(other),
+        (other, _) => subject::parse_output(other),
     }
 }

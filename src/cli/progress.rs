@@ -1,8 +1,7 @@
-//! The progress line: the time so far, what runs, the intervals so far, the
-//! time left.
+//! The progress line: elapsed time, what runs, the intervals so far, time left.
 //!
-//! Its text changes between runs only. While a command is measured, the clock
-//! on it moves once a second: a thread that wakes for some microseconds.
+//! Its text changes only between runs. While a command is measured, a thread wakes once a second
+//! for some microseconds to redraw the clock.
 
 use std::time::Duration;
 
@@ -16,16 +15,16 @@ use pinwise_stats::verdict::gain;
 use pinwise_study::compare::Progress;
 use pinwise_study::gate::GateProgress;
 use pinwise_study::probe::Step;
-use pinwise_study::search::Progress as Searching;
+use pinwise_study::search::Progress as SearchProgress;
 
-/// Steps of the bar.
-const STEPS: u32 = 1000;
-/// Drawings per second at most.
-const RATE: u8 = 8;
-/// How often the clock moves.
+/// The positions of the bar.
+const POSITIONS: u32 = 1000;
+/// The most redraws per second.
+const MAX_REDRAWS_PER_S: u8 = 8;
+/// The time between redraws of the clock.
 const TICK: Duration = Duration::from_secs(1);
-/// Arms whose intervals are on the line.
-const SHOWN: usize = 3;
+/// The most arms whose intervals are shown.
+const MAX_INTERVALS: usize = 3;
 
 /// One line on standard error.
 #[derive(Debug)]
@@ -36,9 +35,9 @@ pub(super) struct ProgressLine {
 
 impl ProgressLine {
     pub(super) fn new(terminal: &Terminal) -> Self {
-        let target = ProgressDrawTarget::stderr_with_hz(RATE);
-        let bar = ProgressBar::with_draw_target(Some(u64::from(STEPS)), target);
-        let template = terminal.on_stderr("{bar:20} {elapsed} · {wide_msg}");
+        let target = ProgressDrawTarget::stderr_with_hz(MAX_REDRAWS_PER_S);
+        let bar = ProgressBar::with_draw_target(Some(u64::from(POSITIONS)), target);
+        let template = terminal.for_stderr("{bar:20} {elapsed} · {wide_msg}");
         let style = ProgressStyle::with_template(&template)
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let style = match terminal.stderr_is_ascii() {
@@ -55,13 +54,13 @@ impl ProgressLine {
     }
 
     pub(super) fn show(&mut self, progress: &Progress<'_>) {
-        self.bar.set_position(steps(progress.fraction));
-        self.set_message(&message(progress));
+        self.bar.set_position(to_position(progress.fraction));
+        self.set_message(&describe_comparison(progress));
     }
 
-    /// A step of measuring the machine itself.
+    /// Shows a step of measuring the machine itself.
     pub(super) fn show_step(&mut self, step: &Step) {
-        self.bar.set_position(steps(step.fraction));
+        self.bar.set_position(to_position(step.fraction));
         self.set_message(&format!(
             "measuring {} · at most {} left",
             step.part,
@@ -69,32 +68,32 @@ impl ProgressLine {
         ));
     }
 
-    /// A search, and its leader.
-    pub(super) fn show_search(&mut self, progress: &Searching<'_>) {
-        let most = progress.most_runs.unwrap_or_default();
-        let done = match most {
+    /// Shows the progress of a search, and its leader.
+    pub(super) fn show_search(&mut self, progress: &SearchProgress<'_>) {
+        let max_runs = progress.most_runs.unwrap_or_default();
+        let fraction = match max_runs {
             0 => 0.0,
-            most => progress.runs as f64 / most as f64,
+            max_runs => progress.runs as f64 / max_runs as f64,
         };
-        self.bar.set_position(steps(done));
+        self.bar.set_position(to_position(fraction));
         self.set_message(&describe_search(progress));
     }
 
-    /// A gate, and what it has found.
+    /// Shows the progress of a gate.
     pub(super) fn show_gate(&mut self, progress: &GateProgress<'_>) {
-        self.bar.set_position(steps(progress.fraction));
+        self.bar.set_position(to_position(progress.fraction));
         self.set_message(&describe_gate(progress));
     }
 
-    /// A part of an experiment that is not a comparison.
-    pub(super) fn show_part(&mut self, what: &str, done: usize, all: usize) {
+    /// Shows which of several parts of an experiment runs.
+    pub(super) fn show_part(&mut self, part: &str, done: usize, total: usize) {
         self.bar
-            .set_position(steps(done as f64 / all.max(1) as f64));
-        self.set_message(&format!("{what} {} of {all}", done + 1));
+            .set_position(to_position(done as f64 / total.max(1) as f64));
+        self.set_message(&format!("{part} {} of {total}", done + 1));
     }
 
     fn set_message(&self, text: &str) {
-        self.bar.set_message(self.terminal.on_stderr(text));
+        self.bar.set_message(self.terminal.for_stderr(text));
     }
 
     /// Prints something above the line.
@@ -107,11 +106,11 @@ impl ProgressLine {
     }
 }
 
-fn steps(fraction: f64) -> u64 {
-    whole((fraction.clamp(0.0, 1.0) * f64::from(STEPS)).floor())
+fn to_position(fraction: f64) -> u64 {
+    whole((fraction.clamp(0.0, 1.0) * f64::from(POSITIONS)).floor())
 }
 
-fn message(progress: &Progress<'_>) -> String {
+fn describe_comparison(progress: &Progress<'_>) -> String {
     if progress.phase == "trace" {
         return format!("tracing a run of {}", visible(progress.arm));
     }
@@ -126,8 +125,8 @@ fn message(progress: &Progress<'_>) -> String {
     {
         text.push_str(&format!(" · at most {} left", duration(left)));
     }
-    // Last, since a narrow terminal cuts the end.
-    for interval in intervals(progress) {
+    // Intervals come last: a narrow terminal cuts the end.
+    for interval in describe_intervals(progress) {
         text.push_str(&format!(" · {interval}"));
     }
     text
@@ -147,7 +146,7 @@ fn describe_gate(progress: &GateProgress<'_>) -> String {
     text
 }
 
-fn describe_search(progress: &Searching<'_>) -> String {
+fn describe_search(progress: &SearchProgress<'_>) -> String {
     let mut text = format!(
         "{} run {}: {}",
         progress.step,
@@ -164,8 +163,8 @@ fn describe_search(progress: &Searching<'_>) -> String {
     text
 }
 
-/// The intervals so far, those farthest from an answer first.
-fn intervals(progress: &Progress<'_>) -> Vec<String> {
+/// The intervals so far, undecided ones first, then the widest.
+fn describe_intervals(progress: &Progress<'_>) -> Vec<String> {
     let contrasts = progress.look.map_or(&[][..], |look| &look.contrasts);
     let mut shown: Vec<_> = contrasts
         .iter()
@@ -189,5 +188,5 @@ fn intervals(progress: &Progress<'_>) -> Vec<String> {
             100.0 * gain(contrast.interval.high)
         ))
     });
-    texts.take(SHOWN).collect()
+    texts.take(MAX_INTERVALS).collect()
 }

@@ -1,4 +1,4 @@
-//! `prune`: deletes old records.
+//! `record prune`: removes stored records.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,25 +7,25 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::{Global, PruneArgs};
-use super::history::{filter, line};
-use super::opening::changed_store;
-use super::opening::location;
+use super::history::{to_filter, to_line};
+use super::opening::open_store_to_change;
+use super::opening::store_location;
 use super::terminal::Terminal;
 use pinwise_format::{bytes, count};
 use pinwise_machine::linux::time_of_day;
 use pinwise_report::Line;
 use pinwise_store::{ListedRecord, Location, Store, StoreError};
 
-/// Records of a list for people; of the rest only the number is printed.
-const MAX_SHOWN: usize = 20;
+/// The most records that the text lists; of the others it gives the number.
+const MAX_LISTED: usize = 20;
 
 pub(super) fn prune(
     global: &Global,
     args: &PruneArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let mut store = changed_store(global)?;
-    let found = store.find(&filter(&args.narrowing)?)?;
+    let mut store = open_store_to_change(global)?;
+    let found = store.find(&to_filter(&args.narrowing)?)?;
     let all = store.find(&pinwise_store::Filter {
         limit: Some(0),
         ..Default::default()
@@ -35,35 +35,35 @@ pub(super) fn prune(
         .iter()
         .map(|id| Ok(store.load(id)?.entry.id))
         .collect::<anyhow::Result<_>>()?;
-    let going = choose_records(found.lines, args, &named)?;
+    let chosen = choose_records(found.lines, args, &named)?;
     let mut size: u64 = 0;
-    for listed in &going {
+    for listed in &chosen {
         size += store.bytes_of(&listed.entry.id)?;
     }
     if args.yes {
-        let is_server = matches!(location(global)?, Location::Postgres(_));
-        return remove(&mut store, &going, is_server, terminal);
+        let is_server = matches!(store_location(global)?, Location::Postgres(_));
+        return remove(&mut store, &chosen, is_server, terminal);
     }
     if terminal.is_json() {
-        let ids: Vec<&str> = going
+        let ids: Vec<&str> = chosen
             .iter()
             .map(|listed| listed.entry.id.as_str())
             .collect();
         terminal.print_json(&json!({ "removed": false, "records": ids, "bytes": size }))?;
         return Ok(Exit::Done);
     }
-    if going.is_empty() {
+    if chosen.is_empty() {
         terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
-    let shown: Vec<Line<'_>> = going.iter().take(MAX_SHOWN).map(line).collect();
-    let mut text = pinwise_report::history(&shown);
-    if going.len() > shown.len() {
-        text.push_str(&format!("and {} more\n", going.len() - shown.len()));
+    let shown: Vec<Line<'_>> = chosen.iter().take(MAX_LISTED).map(to_line).collect();
+    let mut text = pinwise_report::render_history(&shown);
+    if chosen.len() > shown.len() {
+        text.push_str(&format!("and {} more\n", chosen.len() - shown.len()));
     }
     text.push_str(&format!(
         "Would remove {} of {} ({}). Run again with --yes.\n",
-        going.len(),
+        chosen.len(),
         count(all.total, "record"),
         bytes(size as f64)
     ));
@@ -71,29 +71,29 @@ pub(super) fn prune(
     Ok(Exit::Done)
 }
 
-/// The records that all conditions fit, newest first as they come.
+/// Chooses the records that meet all conditions; they come newest first.
 fn choose_records(
     lines: Vec<ListedRecord>,
     args: &PruneArgs,
     named: &[String],
 ) -> anyhow::Result<Vec<ListedRecord>> {
-    let before = args.older_than.map(time_before).transpose()?;
+    let oldest_kept = args.older_than.map(time_before).transpose()?;
     let spared = args.keep.unwrap_or(0);
     let fits = lines
         .into_iter()
         .filter(|listed| named.is_empty() || named.contains(&listed.entry.id))
         .filter(|listed| !args.untagged || listed.summary.tags.is_empty());
-    let going = fits.skip(spared);
-    Ok(going
+    let chosen = fits.skip(spared);
+    Ok(chosen
         .filter(|listed| {
-            before
+            oldest_kept
                 .as_ref()
-                .is_none_or(|before| listed.entry.time < *before)
+                .is_none_or(|oldest_kept| listed.entry.time < *oldest_kept)
         })
         .collect())
 }
 
-/// The time this long ago, as records have it: texts of one form sort by time.
+/// The time this long ago, in the format of records, whose texts sort by time.
 fn time_before(age: Duration) -> anyhow::Result<String> {
     let now: SystemTime = humantime::parse_rfc3339(&time_of_day()).context("the time of day")?;
     let then = now
@@ -105,11 +105,14 @@ fn time_before(age: Duration) -> anyhow::Result<String> {
 
 fn remove(
     store: &mut Store,
-    going: &[ListedRecord],
+    chosen: &[ListedRecord],
     is_server: bool,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let ids: Vec<String> = going.iter().map(|listed| listed.entry.id.clone()).collect();
+    let ids: Vec<String> = chosen
+        .iter()
+        .map(|listed| listed.entry.id.clone())
+        .collect();
     let removed = store.remove(&ids)?;
     // If another process is reading now, new records will reuse the space.
     let freed = match removed.gone.is_empty() {

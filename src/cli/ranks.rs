@@ -1,4 +1,4 @@
-//! `run --per`: one rank per device, started here or by a launcher.
+//! `run --per`: places one rank per device; pinwise or a launcher starts the ranks.
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -14,35 +14,35 @@ use pinwise_placement::{
 use pinwise_topology::{Device, DeviceKind, Topology};
 use pinwise_workload::Command;
 
-/// Variables by which launchers give a process its rank on this host and how many
-/// there are: torchrun, Open MPI, Intel MPI and MPICH, Slurm.
-const LAUNCHERS: [[&str; 2]; 4] = [
+/// Variables with a process's rank on this host and the number of ranks, as set by torchrun, Open
+/// MPI, Intel MPI and MPICH, Slurm.
+const RANK_VARIABLES: [[&str; 2]; 4] = [
     ["LOCAL_RANK", "LOCAL_WORLD_SIZE"],
     ["OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"],
     ["MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
     ["SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"],
 ];
 
-/// More processes than this one host is not asked to place.
+/// The most ranks on one host.
 const MAX_RANKS: usize = 4096;
 
-/// Vendors of GPUs by PCI id, and the variable that says which a program sees.
-const VISIBLE: [(u16, &str); 3] = [
+/// PCI vendor ids of GPUs, and the variable with the GPUs that a program sees.
+const VISIBILITY_VARIABLES: [(u16, &str); 3] = [
     (0x10de, "CUDA_VISIBLE_DEVICES"),
     (0x1002, "ROCR_VISIBLE_DEVICES"),
     (0x8086, "ZE_AFFINITY_MASK"),
 ];
 
-/// Starts ranks, each as a `run` of its own that a launcher could have started.
-pub(super) fn start(
+/// Starts the ranks, each as another `pinwise run`, in the way of a launcher.
+pub(super) fn start_ranks(
     global: &Global,
     args: &RunArgs,
     per: Per,
     ranks: u16,
     topology: &Topology,
 ) -> anyhow::Result<Exit> {
-    // What cannot be placed is refused before anything runs, and once.
-    all(per, topology, usize::from(ranks))?;
+    // Report once, before anything runs, if the ranks cannot be placed.
+    list_ranks(per, topology, usize::from(ranks))?;
     let mut argv = vec![own_program()?, "run".to_owned()];
     if global.quiet {
         argv.push("--quiet".to_owned());
@@ -56,7 +56,7 @@ pub(super) fn start(
     argv.push("--".to_owned());
     argv.extend(args.argv.clone());
     let argv = Command::from_argv(argv)?;
-    let [rank_name, count_name] = LAUNCHERS[0];
+    let [rank_name, count_name] = RANK_VARIABLES[0];
     let commands = (0..ranks).map(|rank| RankCommand {
         argv: argv.clone(),
         variables: vec![
@@ -70,9 +70,9 @@ pub(super) fn start(
     }
 }
 
-/// The place of the rank that this process is, and the variables that give its
-/// program so.
-pub(super) fn place(
+/// Places the rank that this process is; also returns the variables that tell its program the rank
+/// and the device.
+pub(super) fn place_rank(
     per: Per,
     placement: &Placement,
     topology: &Topology,
@@ -84,20 +84,20 @@ pub(super) fn place(
         );
     }
     let (rank, count) = rank_from_launcher()?;
-    let (ranks, visible) = all(per, topology, count)?;
-    let own = &ranks[rank];
-    let device = &topology.devices[own.device];
+    let (ranks, visible) = list_ranks(per, topology, count)?;
+    let this_rank = &ranks[rank];
+    let device = &topology.devices[this_rank.device];
     if device.cpus.is_none() {
         terminal.warn(&format!(
             "The firmware does not say which CPUs are near {}: all count as near.",
             device.name()
         ));
     }
-    let there = Topology {
-        allowed: own.cpus.clone(),
+    let near_device = Topology {
+        allowed: this_rank.cpus.clone(),
         ..topology.clone()
     };
-    let mut place = placement.realise(&there).context("--place")?;
+    let mut place = placement.realise(&near_device).context("--place")?;
     let mut nodes = topology.usable_memory_nodes().into_iter();
     let node = nodes.find(|node| Some(node.node) == device.numa_node);
     if let (None, Some(node)) = (&place.memory, node) {
@@ -111,13 +111,16 @@ pub(super) fn place(
         ("PINWISE_DEVICE".to_owned(), device.name().to_owned()),
     ];
     if let Some(name) = visible {
-        variables.push((name.to_owned(), number_of(topology, device).to_string()));
-        if name == VISIBLE[0].1 {
-            // CUDA counts the fastest first otherwise.
+        variables.push((
+            name.to_owned(),
+            number_within_vendor(topology, device).to_string(),
+        ));
+        if name == VISIBILITY_VARIABLES[0].1 {
+            // By default CUDA numbers the fastest GPU first.
             variables.push(("CUDA_DEVICE_ORDER".to_owned(), "PCI_BUS_ID".to_owned()));
         }
     }
-    let shares = |other: &usize| *other != rank && ranks[*other].cpus.intersects(&own.cpus);
+    let shares = |other: &usize| *other != rank && ranks[*other].cpus.intersects(&this_rank.cpus);
     if let Some(other) = (0..count).find(shares) {
         terminal.warn(&format!("rank {rank} shares CPUs with rank {other}."));
     }
@@ -130,27 +133,27 @@ pub(super) fn place(
     Ok((place, variables))
 }
 
-/// All ranks, and the variable that says which GPU a program sees.
-fn all(
+/// All ranks, and the variable with the GPUs that a program sees.
+fn list_ranks(
     per: Per,
     topology: &Topology,
     count: usize,
 ) -> anyhow::Result<(Vec<Rank>, Option<&'static str>)> {
-    let (only, visible) = match per.kind() {
-        DeviceKind::Gpu => gpus(topology)?,
+    let (usable, visible) = match per.kind() {
+        DeviceKind::Gpu => choose_gpus(topology)?,
         _ => (None, None),
     };
-    let ranks = place_per_device(topology, per.kind(), only.as_deref(), count).context("--per")?;
+    let ranks = place_per_device(topology, per.kind(), usable.as_deref(), count).context("--per")?;
     Ok((ranks, visible))
 }
 
-/// This process's rank and how many there are.
+/// Reads this process's rank and the number of ranks from a launcher's environment.
 fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
-    for [rank_name, count_name] in LAUNCHERS {
-        let Some(rank) = variable(rank_name)? else {
+    for [rank_name, count_name] in RANK_VARIABLES {
+        let Some(rank) = read_variable(rank_name)? else {
             continue;
         };
-        let count = variable(count_name)?
+        let count = read_variable(count_name)?
             .with_context(|| format!("{rank_name} is set, but {count_name} is not"))?;
         let number = |name: &str, text: &str| -> anyhow::Result<usize> {
             let number = text.parse().ok().filter(|&number| number <= MAX_RANKS);
@@ -159,7 +162,7 @@ fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
         let rank = number(rank_name, &rank)?;
         let count = match count_name.starts_with("SLURM") {
             true => {
-                let node = variable("SLURM_NODEID")?.unwrap_or_default();
+                let node = read_variable("SLURM_NODEID")?.unwrap_or_default();
                 let own = tasks_on_node(&count, node.parse().unwrap_or(0));
                 own.with_context(|| format!("{count_name}={count} has no number for this node"))?
             }
@@ -170,15 +173,18 @@ fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
         }
         return Ok((rank, count));
     }
-    let names: Vec<String> = LAUNCHERS.iter().map(|pair| pair.join(" with ")).collect();
+    let names: Vec<String> = RANK_VARIABLES
+        .iter()
+        .map(|pair| pair.join(" with "))
+        .collect();
     bail!(
         "--per: no launcher's environment gives this process's rank ({}); --ranks N starts ranks here",
         names.join(", ")
     );
 }
 
-/// How many tasks a node has, of Slurm's list for all nodes: `4(x2),3` is 4 on the
-/// first two and 3 on the third.
+/// The number of tasks on a node, from Slurm's list for all nodes: `4(x2),3` is 4 on the first two
+/// and 3 on the third.
 fn tasks_on_node(list: &str, node: usize) -> Option<usize> {
     let mut first = 0;
     for part in list.split(',') {
@@ -194,27 +200,26 @@ fn tasks_on_node(list: &str, node: usize) -> Option<usize> {
     None
 }
 
-/// The GPUs to use, by their number among all, and the variable by which their
-/// vendor's programs know them. Of several vendors the one with the most counts;
-/// GPUs that the variable hides already stay hidden.
-fn gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'static str>)> {
+/// The GPUs to use, as indexes among all GPUs, and their vendor's visibility variable. Of several
+/// vendors the one with the most GPUs is used; GPUs that the variable hides already stay hidden.
+fn choose_gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'static str>)> {
     let all: Vec<&Device> = devices_of_kind(topology, DeviceKind::Gpu).collect();
     let of_vendor = |vendor: u16| {
         let own = all.iter().enumerate();
         let own = own.filter(move |(_, device)| device.vendor == Some(vendor));
         own.map(|(number, _)| number).collect::<Vec<usize>>()
     };
-    let mut most: Option<(Vec<usize>, &'static str)> = None;
-    for (vendor, name) in VISIBLE {
+    let mut largest: Option<(Vec<usize>, &'static str)> = None;
+    for (vendor, name) in VISIBILITY_VARIABLES {
         let own = of_vendor(vendor);
-        if own.len() > most.as_ref().map_or(0, |(numbers, _)| numbers.len()) {
-            most = Some((own, name));
+        if own.len() > largest.as_ref().map_or(0, |(numbers, _)| numbers.len()) {
+            largest = Some((own, name));
         }
     }
-    let Some((numbers, name)) = most else {
+    let Some((numbers, name)) = largest else {
         return Ok((None, None));
     };
-    let Some(list) = variable(name)?.filter(|list| !list.is_empty()) else {
+    let Some(list) = read_variable(name)?.filter(|list| !list.is_empty()) else {
         return Ok((Some(numbers), Some(name)));
     };
     let mut chosen = Vec::new();
@@ -231,8 +236,8 @@ fn gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'sta
     Ok((Some(chosen), Some(name)))
 }
 
-/// A GPU's number among those of its vendor, by address.
-fn number_of(topology: &Topology, device: &Device) -> usize {
+/// A device's index among those of its vendor, by address.
+fn number_within_vendor(topology: &Topology, device: &Device) -> usize {
     let same = devices_of_kind(topology, device.kind).filter(|other| other.vendor == device.vendor);
     let mut addresses = same.map(|other| &other.address);
     addresses
@@ -248,7 +253,7 @@ fn devices_of_kind(topology: &Topology, kind: DeviceKind) -> impl Iterator<Item 
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn variable(name: &str) -> anyhow::Result<Option<String>> {
+fn read_variable(name: &str) -> anyhow::Result<Option<String>> {
     match std::env::var_os(name) {
         None => Ok(None),
         Some(text) => match text.into_string() {
@@ -274,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slurms_lists_of_tasks_are_read() {
+    fn task_lists_of_slurm_are_parsed() {
         assert_eq!(tasks_on_node("4(x2),3", 0), Some(4));
         assert_eq!(tasks_on_node("4(x2),3", 1), Some(4));
         assert_eq!(tasks_on_node("4(x2),3", 2), Some(3));

@@ -1,4 +1,4 @@
-//! `recipes`: which real programs are ready as workloads, and `--recipe`.
+//! `bench recipes` and `--recipe`: real programs with prepared input as workloads.
 
 mod ready;
 
@@ -14,9 +14,9 @@ use pinwise_machine::linux::find_program;
 use pinwise_record::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 use pinwise_workload::{Program, Recipe};
 
-pub(super) use ready::{Ready, open};
+pub(super) use ready::{ReadyRecipe, open};
 
-/// The recipes that pinwise brings, by name.
+/// The built-in recipes: name and text.
 const BUILT_IN: [(&str, &str); 14] = [
     ("7z", include_str!("../../recipes/7z.toml")),
     ("compile", include_str!("../../recipes/compile.toml")),
@@ -46,15 +46,15 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("xz", include_str!("../../recipes/xz.toml")),
 ];
 
-/// Their names.
+/// The names of the built-in recipes.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Largest file that is read as a recipe, bytes.
+/// The largest recipe file that is read, in bytes.
 const MAX_RECIPE_BYTES: u64 = 1 << 20;
 
-pub(super) fn recipes(
+pub(super) fn run_recipes(
     global: &Global,
     args: &RecipesArgs,
     terminal: &Terminal,
@@ -63,32 +63,32 @@ pub(super) fn recipes(
         bail!("bench recipes looks for programs on this machine; it needs --machine local");
     }
     match &args.name {
-        Some(name) => show(name, terminal)?,
-        None => list(terminal)?,
+        Some(name) => print_recipe(name, terminal)?,
+        None => list_recipes(terminal)?,
     }
     Ok(Exit::Done)
 }
 
-/// A recipe whole, as it is written.
-fn show(name: &str, terminal: &Terminal) -> anyhow::Result<()> {
+/// Prints the text of a recipe, after checking it.
+fn print_recipe(name: &str, terminal: &Terminal) -> anyhow::Result<()> {
     let text = read_recipe(name)?;
-    parse(name, &text)?;
+    parse_recipe(name, &text)?;
     if terminal.is_json() {
         return terminal.print_json(&serde_json::json!({ "name": name, "text": text }));
     }
     terminal.print(&text)
 }
 
-fn list(terminal: &Terminal) -> anyhow::Result<()> {
+fn list_recipes(terminal: &Terminal) -> anyhow::Result<()> {
     let mut recipes = Vec::new();
     for (name, text) in BUILT_IN {
-        recipes.push(entry(&parse(name, text)?));
+        recipes.push(to_entry(&parse_recipe(name, text)?));
     }
     let list = RecipeList { recipes };
-    terminal.show(&list, pinwise_report::recipes)
+    terminal.show(&list, pinwise_report::render_recipes)
 }
 
-fn entry(recipe: &Recipe) -> RecipeEntry {
+fn to_entry(recipe: &Recipe) -> RecipeEntry {
     let missing: Vec<RecipeMissing> = recipe
         .programs
         .iter()
@@ -120,9 +120,9 @@ fn entry(recipe: &Recipe) -> RecipeEntry {
     }
 }
 
-/// Paths of a recipe's programs by key, or how to install the first that is
-/// not there.
-fn locate(recipe: &Recipe) -> anyhow::Result<Vec<(String, String)>> {
+/// Finds a recipe's programs: their keys and paths, or an error that says how to install the first
+/// missing one.
+fn find_programs(recipe: &Recipe) -> anyhow::Result<Vec<(String, String)>> {
     let found = recipe.programs.iter().map(|program: &Program| {
         let path = find_program(&program.names, &program.folders).with_context(|| {
             format!(
@@ -158,7 +158,7 @@ fn read_recipe(name: &str) -> anyhow::Result<String> {
     read_text(Path::new(name), MAX_RECIPE_BYTES).with_context(|| format!("the recipe {name}"))
 }
 
-fn parse(name: &str, text: &str) -> anyhow::Result<Recipe> {
+fn parse_recipe(name: &str, text: &str) -> anyhow::Result<Recipe> {
     Recipe::parse(text).map_err(|error| anyhow::anyhow!("{name}:{error}"))
 }
 
@@ -167,9 +167,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recipes_that_pinwise_brings_can_be_read() {
+    fn built_in_recipes_are_valid() {
         for (name, text) in BUILT_IN {
-            let recipe = parse(name, text).unwrap();
+            let recipe = parse_recipe(name, text).unwrap();
             assert_eq!(recipe.name, name);
             assert!(!recipe.about.is_empty() && !recipe.threads.is_empty());
             assert!(recipe.choices(&[]).unwrap().len() == 1);

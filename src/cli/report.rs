@@ -1,4 +1,4 @@
-//! `report`: records as one page that opens from disk.
+//! `record report`: writes records as one HTML page that opens from disk.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,43 +21,43 @@ pub(super) fn report(
     args: &ReportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let template = template()?;
+    let template = load_template()?;
     let mut records = Vec::new();
     for id in &args.ids {
         records.push(load_given(global, id)?);
     }
-    let text = write_page(&template, &records)?;
+    let text = render_records(&template, &records)?;
     let path = match &args.output {
         Some(path) if path == Path::new("-") => {
             terminal.print_data(&text)?;
             return Ok(Exit::Done);
         }
         Some(path) => path.clone(),
-        None => unused_name(&records[0].entry.id)?,
+        None => choose_new_path(&records[0].entry.id)?,
     };
     write_file(&path, &text)?;
     terminal.print(&format!("{}\n", path.display()))?;
     Ok(Exit::Done)
 }
 
-/// The page of a stored record.
+/// Renders the page of a stored record.
 pub(super) fn render_stored_page(global: &Global, id: &str) -> anyhow::Result<String> {
-    write_page(&template()?, &[load_given(global, id)?])
+    render_records(&load_template()?, &[load_given(global, id)?])
 }
 
-/// The page of a record that has just been made.
+/// Renders the page of a record that is not in the store.
 pub(super) fn render_page<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let given = GivenRecord {
         entry: record.entry(),
         summary: Summary::read(&serde_json::to_value(record)?),
         record: to_raw_value(record)?,
     };
-    write_page(&template()?, &[given])
+    render_records(&load_template()?, &[given])
 }
 
-/// The page that records are written into: a file that the environment names,
-/// or the one that was built into this binary.
-pub(super) fn template() -> anyhow::Result<Cow<'static, str>> {
+/// Loads the page that records are written into: the file of `PINWISE_PAGE`, or the page that was
+/// built into this binary.
+pub(super) fn load_template() -> anyhow::Result<Cow<'static, str>> {
     #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
     let file = std::env::var_os("PINWISE_PAGE").filter(|file| !file.is_empty());
     match file {
@@ -70,7 +70,7 @@ pub(super) fn template() -> anyhow::Result<Cow<'static, str>> {
     }
 }
 
-fn write_page(template: &str, records: &[GivenRecord]) -> anyhow::Result<String> {
+fn render_records(template: &str, records: &[GivenRecord]) -> anyhow::Result<String> {
     let shown: Vec<PageRecord<'_>> = records
         .iter()
         .map(|record| PageRecord {
@@ -78,13 +78,13 @@ fn write_page(template: &str, records: &[GivenRecord]) -> anyhow::Result<String>
             record: &record.record,
         })
         .collect();
-    let diffs = differences(records);
-    let histories = histories(records);
+    let diffs = diff_with_first(records);
+    let histories = list_gate_histories(records);
     page(template, &shown, &diffs, &histories).context("the report cannot be written")
 }
 
-/// Each benchmark that several of the records gate, from commit to commit.
-fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
+/// The history, from commit to commit, of each benchmark that several of the records gate.
+fn list_gate_histories(records: &[GivenRecord]) -> Vec<GateHistory> {
     let gates: Vec<GateRecord> = records
         .iter()
         .filter(|record| Kind::from_record_text(record.record.get()).ok() == Some(Kind::Gate))
@@ -105,8 +105,8 @@ fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
     suites.values().flat_map(of_suite).collect()
 }
 
-/// Each record after the first compared with the first, if possible.
-fn differences(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
+/// Compares each other record with the first, if they can be compared.
+fn diff_with_first(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
     let Some((first, others)) = records.split_first() else {
         return Vec::new();
     };
@@ -122,8 +122,8 @@ fn differences(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
         .collect()
 }
 
-/// A report never replaces a file that it was not asked to replace.
-fn unused_name(id: &str) -> anyhow::Result<PathBuf> {
+/// The default output path; an error if the file exists, so that it is not replaced.
+fn choose_new_path(id: &str) -> anyhow::Result<PathBuf> {
     let stem: String = id
         .chars()
         .map(|c| {

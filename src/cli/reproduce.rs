@@ -1,4 +1,4 @@
-//! `reproduce`: the experiments of the field reports, here or simulated.
+//! `reproduce`: runs the experiments of the field reports, here or simulated.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use pinwise_record::Reproduction;
 use pinwise_study::compare::{Observer, Progress};
 use pinwise_study::reproduce::{REPORTS, Report, Settings, run_here, simulate};
 
-/// Time for everything without `--budget`.
+/// Total time without `--budget`.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(120);
 
 pub(super) fn reproduce(
@@ -34,7 +34,7 @@ pub(super) fn reproduce(
                 experiments: report.experiments,
             })
             .collect();
-        terminal.print(&pinwise_report::reports(&rows))?;
+        terminal.print(&pinwise_report::render_report_list(&rows))?;
         return Ok(Exit::Done);
     }
     let reports = select_reports(args)?;
@@ -58,11 +58,15 @@ pub(super) fn reproduce(
         run_here(&reports, &settings, machine.as_mut(), &mut reporter)?
     };
     reporter.finish();
-    finish(global, &record, terminal)
+    store_and_show(global, &record, terminal)
 }
 
-fn finish(global: &Global, record: &Reproduction, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let show = || terminal.show(record, pinwise_report::reproduction);
+fn store_and_show(
+    global: &Global,
+    record: &Reproduction,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let show = || terminal.show(record, pinwise_report::render_reproduction);
     let exit = match record.interrupted {
         true => Exit::Interrupted,
         false => Exit::Done,
@@ -85,18 +89,18 @@ fn host_name() -> String {
     found.unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Shows how far it is; nothing of it is stored before its end.
+/// Shows progress; nothing is stored before the end.
 struct ProgressReporter<'a> {
-    /// There noise is part of the description, and cannot be reduced.
-    simulated: bool,
+    /// Is it simulated? Then warnings about noise are left out: noise is part of the description.
+    is_simulated: bool,
     line: Option<ProgressLine>,
     terminal: &'a Terminal,
 }
 
 impl<'a> ProgressReporter<'a> {
-    fn new(terminal: &'a Terminal, simulated: bool) -> Self {
+    fn new(terminal: &'a Terminal, is_simulated: bool) -> Self {
         Self {
-            simulated,
+            is_simulated,
             line: terminal
                 .shows_progress()
                 .then(|| ProgressLine::new(terminal)),
@@ -119,7 +123,7 @@ impl Observer for ProgressReporter<'_> {
     }
 
     fn warn(&mut self, sentence: &str) {
-        if self.simulated {
+        if self.is_simulated {
             return;
         }
         match &self.line {

@@ -1,4 +1,4 @@
-//! `restore`: restores what could not be restored before.
+//! `apply restore`: undoes changes that a killed pinwise left.
 
 use std::path::PathBuf;
 
@@ -12,14 +12,14 @@ use pinwise_machine::linux::{
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let folders = journal_folders();
-    let of_rules = default_rules_state();
-    let found = find_leftovers(&folders, of_rules.as_deref(), !args.dry_run);
+    let rules_journal = default_rules_state();
+    let found = find_leftovers(&folders, rules_journal.as_deref(), !args.dry_run);
     let mut text = String::new();
     for left in &found {
-        text.push_str(&message(left, args.dry_run));
+        text.push_str(&describe_leftover(left, args.dry_run));
     }
     if found.is_empty() {
-        let places = folders.iter().chain(&of_rules);
+        let places = folders.iter().chain(&rules_journal);
         let places: Vec<String> = places.map(|place| place.display().to_string()).collect();
         text = format!("Nothing to restore: no journal in {}\n", places.join(", "));
     }
@@ -29,14 +29,14 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
             terminal.error(&format!("{}: {reason}", left.path.display()));
         }
     }
-    Ok(match found.iter().any(is_open) {
+    Ok(match found.iter().any(needs_attention) {
         true => Exit::Error,
         false => Exit::Done,
     })
 }
 
-/// Was something not restored that should have been?
-fn is_open(left: &Leftover) -> bool {
+/// Did restoring fail?
+fn needs_attention(left: &Leftover) -> bool {
     let has_failed = |outcome: &UndoOutcome| matches!(outcome, UndoOutcome::Failed(_));
     match &left.state {
         LeftoverState::Unreadable(_) => true,
@@ -45,8 +45,8 @@ fn is_open(left: &Leftover) -> bool {
     }
 }
 
-/// A line for the journal, and one for each change.
-fn message(left: &Leftover, is_dry: bool) -> String {
+/// Describes a journal in a line, and each of its changes in another.
+fn describe_leftover(left: &Leftover, is_dry: bool) -> String {
     let path = left.path.display();
     let changes = match &left.state {
         LeftoverState::Left(changes) => changes,
@@ -74,8 +74,8 @@ fn message(left: &Leftover, is_dry: bool) -> String {
     text
 }
 
-/// Reports what an earlier pinwise left, before anything is changed again.
-pub(super) fn offer(terminal: &Terminal) {
+/// Notes what a killed pinwise left, before this one changes anything.
+pub(super) fn note_leftovers(terminal: &Terminal) {
     let found = find_leftovers(&journal_folders(), None, false);
     let is_left =
         |left: &&Leftover| matches!(&left.state, LeftoverState::Left(all) if !all.is_empty());
@@ -88,7 +88,7 @@ pub(super) fn offer(terminal: &Terminal) {
     }
 }
 
-/// The default file in which rules record their changes; `None` if there is none.
+/// The default journal of rules; `None` without `XDG_RUNTIME_DIR`.
 pub(super) fn default_rules_state() -> Option<PathBuf> {
     if own_user_is_root() {
         return Some("/run/pinwise-rules/rules".into());

@@ -1,4 +1,4 @@
-//! `rules`: keeps processes on the CPUs that a file names.
+//! `apply rules`: keeps processes on the CPUs that a file assigns.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -18,7 +18,7 @@ use pinwise_record::RuleChange;
 use pinwise_rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
 use pinwise_workload::{Position, TomlError};
 
-pub(super) fn rules(
+pub(super) fn manage_rules(
     global: &Global,
     args: &RulesArgs,
     terminal: &Terminal,
@@ -27,28 +27,28 @@ pub(super) fn rules(
         bail!("rules are about running processes; they need --machine local");
     }
     match &args.action {
-        RulesAction::Check(args) => check(args, terminal),
-        RulesAction::Run(args) => run(args, terminal),
-        RulesAction::Unit(args) => unit(args, terminal),
+        RulesAction::Check(args) => check_rules(args, terminal),
+        RulesAction::Run(args) => run_rules(args, terminal),
+        RulesAction::Unit(args) => print_unit(args, terminal),
     }
 }
 
-/// Bytes of the largest file of rules.
+/// The largest rules file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Reads the rules; a mistake is reported as `FILE:LINE:COLUMN: what`.
-fn load(file: &Path) -> anyhow::Result<RulesPlan> {
+/// Loads the rules; a mistake is reported as `FILE:LINE:COLUMN: reason`.
+fn load_rules(file: &Path) -> anyhow::Result<RulesPlan> {
     let text = read_text(file, MAX_FILE_BYTES).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
     let mut plan = RulesPlan::read(&text, &topology, user_id)
         .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))?;
-    let warnings = [plan.rules.warnings(), open_files(&plan, file)].concat();
+    let warnings = [plan.rules.warnings(), find_writable_files(&plan, file)].concat();
     plan.rules.warnings.extend(warnings);
     Ok(plan)
 }
 
-/// Files that decide who gets what, and that others may change.
-fn open_files(plan: &RulesPlan, file: &Path) -> Vec<TomlError> {
+/// Warnings about the rules file and named executables that other users may change.
+fn find_writable_files(plan: &RulesPlan, file: &Path) -> Vec<TomlError> {
     let own =
         writable_by_others(file, None).map(|who| (Position::START, format!("these rules: {who}")));
     let executables = plan.rules.executable_paths().into_iter();
@@ -65,34 +65,34 @@ fn open_files(plan: &RulesPlan, file: &Path) -> Vec<TomlError> {
         .collect()
 }
 
-fn warn(plan: &RulesPlan, file: &Path, terminal: &Terminal) {
+fn print_warnings(plan: &RulesPlan, file: &Path, terminal: &Terminal) {
     for warning in &plan.rules.warnings {
         terminal.warn(&format!("{}:{warning}", file.display()));
     }
 }
 
-fn check(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let plan = load(&args.file)?;
-    warn(&plan, &args.file, terminal);
+fn check_rules(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let plan = load_rules(&args.file)?;
+    print_warnings(&plan, &args.file, terminal);
     let file = args.file.display().to_string();
     let record = survey(&plan, &file, &mut LinuxProcesses::open());
-    terminal.show(&record, pinwise_report::rules)?;
+    terminal.show(&record, pinwise_report::render_rules)?;
     Ok(Exit::Done)
 }
 
-fn unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let plan = load(&args.file)?;
-    warn(&plan, &args.file, terminal);
+fn print_unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let plan = load_rules(&args.file)?;
+    print_warnings(&plan, &args.file, terminal);
     let path = args.file.canonicalize();
     let path = path.with_context(|| args.file.display().to_string())?;
     let path = path
         .to_str()
         .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
-    terminal.print_data(&pinwise_report::rules_unit(&own_program()?, path))?;
+    terminal.print_data(&pinwise_report::render_systemd_unit(&own_program()?, path))?;
     Ok(Exit::Done)
 }
 
-/// Who cannot lower nice values again must not raise them.
+/// Refuses rules with nice values for a user who could not lower them again.
 fn check_nice(plan: &RulesPlan) -> anyhow::Result<()> {
     let nice = plan.rules.rules.iter().find_map(|rule| rule.nice.as_ref());
     if let Some(nice) = nice.filter(|_| !may_set_any_nice()) {
@@ -104,25 +104,25 @@ fn check_nice(plan: &RulesPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn run_rules(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let load = || {
-        let plan = load(&args.file)?;
+        let plan = load_rules(&args.file)?;
         if !args.dry_run {
             check_nice(&plan).map_err(|e| anyhow::anyhow!("{}:{e}", args.file.display()))?;
         }
-        warn(&plan, &args.file, terminal);
+        print_warnings(&plan, &args.file, terminal);
         anyhow::Ok(plan)
     };
     let plan = load()?;
     if !args.dry_run {
-        restore::offer(terminal);
+        restore::note_leftovers(terminal);
     }
-    let mut log = Log::open(args.log.as_deref())?;
-    // Before signals are taken, while there is a single thread.
+    let mut log = ChangeLog::open(args.log.as_deref())?;
+    // The guardian must start while there is a single thread, before signals are blocked.
     let (journal, before) = match args.dry_run {
         true => (None, Vec::new()),
         false => {
-            let (journal, before) = RulesJournal::open(&state(args)?)?;
+            let (journal, before) = RulesJournal::open(&journal_path(args)?)?;
             (Some(journal), before)
         }
     };
@@ -134,21 +134,21 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     }
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut enforcer = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
-    let mut failed = None;
+    let mut has_failed = false;
     let mut notify = |message: RuleEvent| {
-        let done = report_one(message, &mut log, args.dry_run, terminal);
-        // The rules stay in force if nobody reads or the disk is full.
-        if let Err(error) = done
-            && failed.is_none()
+        let reported = report_event(message, &mut log, args.dry_run, terminal);
+        // The rules stay in force if output fails; only the first failure is reported.
+        if let Err(error) = reported
+            && !has_failed
         {
             terminal.warn(&format!("{error:#}"));
-            failed = Some(());
+            has_failed = true;
         }
     };
     enforcer.review(&mut notify);
     enforcer.look(&mut notify);
     if args.once {
-        finish(enforcer);
+        close_journal(enforcer);
         return Ok(Exit::Done);
     }
     notify(RuleEvent::Note(format!(
@@ -158,24 +158,24 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut reload = || load().map_err(|error| format!("{error:#}"));
     let kept = keep(&mut enforcer, &mut watch, &mut reload, &mut notify);
     enforcer.give_all_back(&mut notify);
-    finish(enforcer);
+    close_journal(enforcer);
     kept?;
     Ok(Exit::Done)
 }
 
-fn finish(enforcer: RuleEnforcer<LinuxProcesses, RulesJournal>) {
+fn close_journal(enforcer: RuleEnforcer<LinuxProcesses, RulesJournal>) {
     if let Some(journal) = enforcer.into_ledger() {
         journal.close();
     }
 }
 
-fn report_one(
-    message: RuleEvent,
-    log: &mut Log,
+fn report_event(
+    event: RuleEvent,
+    log: &mut ChangeLog,
     is_dry: bool,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    match message {
+    match event {
         RuleEvent::Note(sentence) => terminal.note(&sentence),
         RuleEvent::Warning(sentence) => terminal.warn(&sentence),
         RuleEvent::Change(mut change) => {
@@ -185,7 +185,7 @@ fn report_one(
             if terminal.is_json() {
                 terminal.print_json(&change)?;
             } else {
-                let line = pinwise_report::rule_change(&change, terminal.palette());
+                let line = pinwise_report::render_rule_change(&change, terminal.palette());
                 terminal.print(&format!("{line}\n"))?;
             }
         }
@@ -193,10 +193,10 @@ fn report_one(
     Ok(())
 }
 
-/// The file that changes are appended to, if any.
-struct Log(Option<(PathBuf, File)>);
+/// The file of `--log`, if any, to which changes are appended.
+struct ChangeLog(Option<(PathBuf, File)>);
 
-impl Log {
+impl ChangeLog {
     fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else {
             return Ok(Self(None));
@@ -216,8 +216,8 @@ impl Log {
     }
 }
 
-/// File that records which processes were changed.
-fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
+/// The journal of changed processes.
+fn journal_path(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
     if let Some(path) = &args.state {
         return Ok(path.clone());
     }

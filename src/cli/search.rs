@@ -1,4 +1,4 @@
-//! `search`: plan or resume, carry out, store, print, draw, choose the exit
+//! `search`: plans or resumes a search, runs it, stores and prints the record, chooses the exit
 //! status.
 
 mod joint;
@@ -8,7 +8,7 @@ mod threads;
 use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::files::{NamedFile, write_file, write_json};
 use super::machine::{cycle_counting, open_machine};
-use super::opening::needed_store;
+use super::opening::require_store;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::plan::seed_or_new;
@@ -16,15 +16,15 @@ use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export};
 use anyhow::bail;
-pub(super) use joint::round;
+pub(super) use joint::run_round;
 use pinwise_machine::{CommandRunner, Host, MachineError};
 
 use pinwise_record::{AnyRecord, HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::StudyError;
 use pinwise_study::is_interrupt;
 use pinwise_study::search::SearchPlan;
-pub(super) use plan::{default_threads, workload_of};
-pub(super) use threads::beyond;
+pub(super) use plan::{planned_default_threads, rebuild_workload};
+pub(super) use threads::more_threads_than_cpus;
 
 pub(super) fn search(
     global: &Global,
@@ -42,7 +42,7 @@ pub(super) fn search(
     check_store(global)?;
     let past = match &args.resume {
         Some(id) => {
-            let stored = needed_store(global)?.load(id)?;
+            let stored = require_store(global)?.load(id)?;
             match stored.record()? {
                 AnyRecord::Comparison(past) if past.joint.is_some() => {
                     return joint::resume(global, args, &past, terminal);
@@ -59,27 +59,27 @@ pub(super) fn search(
     let metric = metric.or(args.metric.as_deref()).unwrap_or_default();
     let cycles = cycle_counting(metric);
     let mut machine = open_machine(global, seed, cycles)?;
-    let planned = match &past {
+    let plan = match &past {
         Some(past) => check_machine(&past.id, &past.host, machine.as_mut())
             .and_then(|()| plan::resume(args, past, machine.as_mut())),
         None => plan::new_plan(args, &global.argv, seed, machine.as_mut(), terminal),
     };
-    let plan = match planned {
+    let plan = match plan {
         Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),
-        planned => planned?,
+        plan => plan?,
     };
     let store = open_store(global)?;
     let watch = Watch::new(store, terminal);
-    let ended = run_and_store(&plan, past.as_ref(), machine.as_mut(), watch)?;
-    // First whatever still runs.
+    let outcome = run_and_store(&plan, past.as_ref(), machine.as_mut(), watch)?;
+    // First end what still runs.
     drop(machine);
-    let Some((record, is_stored)) = ended else {
+    let Some((record, is_stored)) = outcome else {
         return Ok(report_interrupt(terminal));
     };
-    finish(&record, &args.results, terminal)?;
-    let exit = exit_of(&record, args.require_verdict);
-    if can_go_on(&record) && is_stored && global.store.as_deref() != Some("none") {
-        terminal.note(&how_to_go_on(&record));
+    show_and_export(&record, &args.results, terminal)?;
+    let exit = exit_status(&record, args.require_verdict);
+    if can_continue(&record) && is_stored && global.store.as_deref() != Some("none") {
+        terminal.note(&suggest_resume(&record));
     }
     Ok(match exit {
         Exit::Done | Exit::Undecided if !is_stored => Exit::Error,
@@ -87,9 +87,9 @@ pub(super) fn search(
     })
 }
 
-/// A stored search, by its id.
-pub(super) fn read_search(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
-    let stored = needed_store(global)?.load(id)?;
+/// Loads a stored search by its id.
+pub(super) fn load_search(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
+    let stored = require_store(global)?.load(id)?;
     Ok(stored.decode()?)
 }
 
@@ -127,8 +127,8 @@ fn check_machine(id: &str, past: &HostRecord, machine: &mut dyn Host) -> anyhow:
     Ok(())
 }
 
-/// Runs the plan; says whether the record could be stored. `None` if the user stopped it before
-/// there was anything to keep.
+/// Runs the plan and stores its record; the flag says whether that worked. `None` if the user
+/// interrupted it before the first counted run.
 fn run_and_store(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
@@ -170,8 +170,8 @@ fn output_files(args: &SearchResultArgs) -> Vec<NamedFile<'_>> {
         .collect()
 }
 
-/// Prints the record and writes the files that were requested.
-fn finish(
+/// Prints the record and writes the requested files.
+fn show_and_export(
     record: &SearchRecord,
     results: &SearchResultArgs,
     terminal: &Terminal,
@@ -182,16 +182,16 @@ fn finish(
     if terminal.is_json() {
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
-        terminal.print(&pinwise_report::search(record, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_search(record, terminal.palette()))?;
     }
     write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
-        write_file(path, &pinwise_report::search_rows(record).csv()?)?;
+        write_file(path, &pinwise_report::list_search_rows(record).csv()?)?;
     }
     export::write_page(record, results.report.as_deref())
 }
 
-fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {
+fn exit_status(record: &SearchRecord, requires_verdict: bool) -> Exit {
     let has_failed = record.arms.iter().any(|arm| arm.invalid.is_some());
     match record.stopped {
         Some(Stopped::Interrupted) => Exit::Interrupted,
@@ -203,7 +203,7 @@ fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {
 }
 
 /// Would more time or runs help?
-fn can_go_on(record: &SearchRecord) -> bool {
+fn can_continue(record: &SearchRecord) -> bool {
     let is_open = record.verdict.kind == SearchAnswer::Undecided;
     match record.stopped {
         Some(Stopped::Interrupted) => true,
@@ -212,7 +212,7 @@ fn can_go_on(record: &SearchRecord) -> bool {
     }
 }
 
-fn how_to_go_on(record: &SearchRecord) -> String {
+fn suggest_resume(record: &SearchRecord) -> String {
     let id = &record.id;
     let machine = match record.host.machine_spec.as_str() {
         "local" => String::new(),

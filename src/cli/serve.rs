@@ -1,4 +1,4 @@
-//! `serve`: the page on a local site, which shows records as they grow.
+//! `serve`: serves the page on a local site, which shows records as they grow.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::{Global, ServeArgs};
-use super::opening::location;
+use super::opening::store_location;
 use super::surroundings::{named_folder, temporary_folder};
 use super::terminal::Terminal;
 use pinwise_kernels::Scratch;
@@ -22,7 +22,7 @@ use pinwise_machine::linux::{effective_user, owner_of_peer, random_bytes};
 use pinwise_serve::{Secret, Server, Site};
 use pinwise_store::Location;
 
-/// What opens an address in the user's browser.
+/// The program that opens a file in the user's browser.
 const OPENER: &str = "xdg-open";
 
 pub(super) fn serve(
@@ -30,17 +30,17 @@ pub(super) fn serve(
     args: &ServeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let store = location(global)?;
+    let store = store_location(global)?;
     if store == Location::Nowhere {
         bail!("--store none: nothing to serve");
     }
-    let page = super::report::template()?.into_owned();
+    let page = super::report::load_template()?.into_owned();
     let secret = new_secret()?;
     let ticket = args.open.then(new_secret).transpose()?;
     let shown = store.to_string();
     let is_missing = matches!(&store, Location::Sqlite(path) if !path.exists());
-    let spool = super::opening::spool(&store, *terminal)?;
-    let teller = *terminal;
+    let spool = super::opening::spool_for(&store, *terminal)?;
+    let warning_terminal = *terminal;
     let site = Site {
         page,
         store,
@@ -48,18 +48,18 @@ pub(super) fn serve(
         secret: secret.clone(),
         ticket: ticket.clone(),
         differ: Box::new(|a, b| super::diff::diff_stored(a, b).map_err(|e| format!("{e:#}"))),
-        chain: Box::new(super::history::write_chain),
+        chain: Box::new(super::history::trend_to_json),
         user: effective_user(),
         owner_of_peer: Box::new(owner_of_peer),
-        warn: Arc::new(move |sentence| teller.warn(sentence)),
+        warn: Arc::new(move |sentence| warning_terminal.warn(sentence)),
     };
     let listen = args.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let door = Server::open(site, listen, args.port)?;
-    let base = format!("http://{}/", reachable(door.address()));
+    let server = Server::open(site, listen, args.port)?;
+    let base = format!("http://{}/", browser_address(server.address()));
     warn_if_open(listen, terminal);
-    print(
+    print_address(
         &format!("{base}{}/", secret.word()),
-        door.address(),
+        server.address(),
         terminal,
     )?;
     let yet = if is_missing {
@@ -72,15 +72,17 @@ pub(super) fn serve(
         let address = format!("{base}open/{}", ticket.word());
         let redirect = Redirect::write(&address)
             .inspect_err(|error| warn_without_browser(*terminal, &format!("{error:#}")));
-        redirect.ok().inspect(|found| open(&found.path, *terminal))
+        redirect
+            .ok()
+            .inspect(|redirect| open_browser(&redirect.path, *terminal))
     });
-    door.serve()?;
+    server.serve()?;
     drop(redirect);
     Ok(Exit::Done)
 }
 
-/// A file that leads a browser to an address: the command line of the browser,
-/// which every user can read, names the file, which only this user can.
+/// A file that redirects a browser to the site. The browser gets this file instead of the address
+/// with its secret: every user can see its command line, but only this user can read the file.
 struct Redirect {
     path: PathBuf,
     _folder: Scratch,
@@ -111,7 +113,7 @@ fn new_secret() -> anyhow::Result<Secret> {
     Ok(Secret::new(&bytes))
 }
 
-fn print(address: &str, socket: SocketAddr, terminal: &Terminal) -> anyhow::Result<()> {
+fn print_address(address: &str, socket: SocketAddr, terminal: &Terminal) -> anyhow::Result<()> {
     if terminal.is_json() {
         let host = socket.ip().to_string();
         return terminal
@@ -120,8 +122,8 @@ fn print(address: &str, socket: SocketAddr, terminal: &Terminal) -> anyhow::Resu
     terminal.print(&format!("{address}\n"))
 }
 
-/// An address at which this machine's own browser finds the site.
-fn reachable(listening: SocketAddr) -> SocketAddr {
+/// The address at which a browser on this machine reaches the site.
+fn browser_address(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
@@ -144,8 +146,8 @@ fn warn_if_open(listen: IpAddr, terminal: &Terminal) {
     ));
 }
 
-/// Starts a browser and goes on; whether one came up is reported when known.
-fn open(page: &Path, terminal: Terminal) {
+/// Starts a browser without waiting for it; a thread warns if that failed.
+fn open_browser(page: &Path, terminal: Terminal) {
     #[expect(
         clippy::disallowed_methods,
         reason = "--open asks for a program of the desktop"

@@ -1,4 +1,4 @@
-//! `record copy`: records from one store to another.
+//! `record copy`: copies records from one store to another.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,28 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::CopyArgs;
-use super::opening::{parse_location, spool};
+use super::opening::{parse_location, spool_for};
 use super::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
-/// Records that are copied together, and their bytes.
-const MAX_RECORDS: usize = 250;
-const MAX_BYTES: usize = 16 << 20;
+/// The most records, and bytes, that are copied in one transaction.
+const MAX_BATCH_RECORDS: usize = 250;
+const MAX_BATCH_BYTES: usize = 16 << 20;
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Default)]
 struct Copied {
     copied: usize,
-    there: usize,
-    /// Ids of records that a living pinwise still writes.
-    left: Vec<String>,
+    /// Records that the target had already.
+    existing: usize,
+    /// Ids of records that a running pinwise still writes.
+    being_written: Vec<String>,
 }
 
 pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let from = read_argument(&args.from, "FROM")?;
-    let to = read_argument(&args.to, "TO")?;
+    let from = parse_argument(&args.from, "FROM")?;
+    let to = parse_argument(&args.to, "TO")?;
     if from == to {
         bail!("FROM and TO are the same store, {from}");
     }
@@ -36,10 +37,10 @@ pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit>
     {
         bail!("FROM: no such file: {}", path.display());
     }
-    let source = open(&from, "FROM", terminal, Store::open_to_read)?;
-    let mut target = open(&to, "TO", terminal, Store::open_at)?;
+    let source = open_store(&from, "FROM", terminal, Store::open_to_read)?;
+    let mut target = open_store(&to, "TO", terminal, Store::open_at)?;
     let copied = copy_all(&source, &mut target)?;
-    for id in &copied.left {
+    for id in &copied.being_written {
         terminal.warn(&format!(
             "record {id} is skipped: a running pinwise is still writing it; copy again when it has ended"
         ));
@@ -47,12 +48,12 @@ pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit>
     if terminal.is_json() {
         terminal.print_json(&json!({
             "from": from.to_string(), "to": to.to_string(),
-            "copied": copied.copied, "already_there": copied.there, "being_written": copied.left,
+            "copied": copied.copied, "already_there": copied.existing, "being_written": copied.being_written,
         }))?;
         return Ok(Exit::Done);
     }
     let many = count(copied.copied, "record");
-    let there = match copied.there {
+    let there = match copied.existing {
         0 => String::new(),
         there => format!("; {there} of {} already existed", copied.copied + there),
     };
@@ -60,26 +61,26 @@ pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// Reads a location; an error names its argument.
-fn read_argument(text: &str, which: &str) -> anyhow::Result<Location> {
+/// Parses a location; an error names its argument.
+fn parse_argument(text: &str, argument: &str) -> anyhow::Result<Location> {
     parse_location(text).map_err(|error| match error.downcast() {
-        Ok(StoreError::Location { text, reason }) => anyhow!("{which} '{text}': {reason}"),
+        Ok(StoreError::Location { text, reason }) => anyhow!("{argument} '{text}': {reason}"),
         Ok(other) => other.into(),
         Err(error) => error,
     })
 }
 
-fn open(
+fn open_store(
     location: &Location,
-    which: &'static str,
+    argument: &'static str,
     terminal: &Terminal,
     open: impl FnOnce(&Location, &Spool) -> Result<Option<Store>, StoreError>,
 ) -> anyhow::Result<Store> {
-    let store = open(location, &spool(location, *terminal)?).context(which)?;
-    store.with_context(|| format!("{which}: 'none' is not a store"))
+    let store = open(location, &spool_for(location, *terminal)?).context(argument)?;
+    store.with_context(|| format!("{argument}: 'none' is not a store"))
 }
 
-/// Copies the oldest first, so that an interrupted copy is a history without gaps.
+/// Copies all records, the oldest first, so that an interrupted copy has no gaps.
 fn copy_all(source: &Store, target: &mut Store) -> anyhow::Result<Copied> {
     let lines = source.find(&Filter::default())?.lines;
     let there = target.find(&Filter::default())?.lines;
@@ -90,27 +91,31 @@ fn copy_all(source: &Store, target: &mut Store) -> anyhow::Result<Copied> {
     for line in lines.into_iter().rev() {
         let entry = line.entry;
         if there.contains(&entry.id) {
-            copied.there += 1;
+            copied.existing += 1;
             continue;
         }
         let is_growing = || matches!(source.growth(&entry.id), Growth::Growing(_));
         if !entry.is_complete && is_growing() {
-            copied.left.push(entry.id);
+            copied.being_written.push(entry.id);
             continue;
         }
         let stored = source.load(&entry.id)?;
         bytes += stored.body.len();
         batch.push(stored);
-        if batch.len() >= MAX_RECORDS || bytes >= MAX_BYTES {
-            send(target, &mut batch, &mut copied)?;
+        if batch.len() >= MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
+            copy_batch(target, &mut batch, &mut copied)?;
             bytes = 0;
         }
     }
-    send(target, &mut batch, &mut copied)?;
+    copy_batch(target, &mut batch, &mut copied)?;
     Ok(copied)
 }
 
-fn send(target: &mut Store, batch: &mut Vec<Stored>, copied: &mut Copied) -> anyhow::Result<()> {
+fn copy_batch(
+    target: &mut Store,
+    batch: &mut Vec<Stored>,
+    copied: &mut Copied,
+) -> anyhow::Result<()> {
     let records = std::mem::take(batch);
     let sent = records.len();
     let adopted = target.adopt(records).with_context(|| {
@@ -120,7 +125,7 @@ fn send(target: &mut Store, batch: &mut Vec<Stored>, copied: &mut Copied) -> any
         )
     })?;
     copied.copied += adopted;
-    // Others may have brought some meanwhile.
-    copied.there += sent - adopted;
+    // Other processes may have copied some meanwhile.
+    copied.existing += sent - adopted;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The subject of a trace, a profile or the laboratory: a command to start, or a running process.
+//! The subject of a trace or profile: a command to start, or a running process.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(super) struct PlacedCommand {
 }
 
 impl PlacedCommand {
-    /// From the command line.
+    /// Resolves the arguments on the machine.
     pub(super) fn new(
         argv: &[String],
         place: &str,
@@ -41,13 +41,13 @@ impl PlacedCommand {
         Ok(Self {
             realised,
             placement,
-            workload: bound::workload(&workload, binding.as_ref()),
+            workload: bound::add_missing_variables(&workload, binding.as_ref()),
             output,
             binding,
         })
     }
 
-    /// For the machine.
+    /// The command as a request to the machine.
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             memory: self.realised.memory.as_ref(),
@@ -57,7 +57,7 @@ impl PlacedCommand {
         }
     }
 
-    /// For the record.
+    /// The command as the record describes it.
     pub(super) fn source(&self) -> TraceSource {
         TraceSource::Command {
             command: self.workload.command.argv().to_vec(),
@@ -67,8 +67,8 @@ impl PlacedCommand {
     }
 }
 
-/// `--pid`: a process, for the machine and for the record.
-pub(super) fn process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource)> {
+/// The process of `--pid`, for the machine and for the record.
+pub(super) fn find_process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource)> {
     if pid <= 0 {
         bail!("--pid {pid}: a process id is 1 or more");
     }
@@ -76,8 +76,8 @@ pub(super) fn process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource
     Ok((Subject::Process(pid), TraceSource::Process { pid, name }))
 }
 
-/// `--output`: discarded or shown.
-pub(super) fn output(text: &str) -> anyhow::Result<Output> {
+/// Parses `--output`: discarded or shown.
+pub(super) fn parse_output(text: &str) -> anyhow::Result<Output> {
     Ok(match text {
         "discard" | "null" => Output::Discard,
         "inherit" => Output::Inherit,

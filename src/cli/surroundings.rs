@@ -1,10 +1,10 @@
-//! This program and the folders that its environment names.
+//! The path of this program, and the folders that its environment names.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 
-/// This executable, whose kernels are started as commands.
+/// The path of this executable, which also runs kernels, ranks and fleet steps.
 pub(super) fn own_program() -> anyhow::Result<String> {
     let path = std::env::current_exe().context("finding pinwise itself")?;
     let text = path.to_str().map(str::to_owned);
@@ -16,7 +16,7 @@ pub(super) fn temporary_folder() -> PathBuf {
     named_folder("TMPDIR").unwrap_or_else(|| "/tmp".into())
 }
 
-/// The folder that a variable names.
+/// The folder that an environment variable names; `None` if it is unset or empty.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
 pub(super) fn named_folder(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable)

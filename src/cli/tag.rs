@@ -1,34 +1,37 @@
-//! `tag`: labels of stored records.
+//! `record tag`: shows and changes the tags of stored records.
 
 use serde_json::json;
 
 use super::Exit;
 use super::args::{Global, TagArgs};
-use super::opening::changed_store;
+use super::opening::open_store_to_change;
 use super::terminal::Terminal;
 use pinwise_record::Summary;
 use pinwise_report::visible;
 use pinwise_store::{Store, TagChange};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let mut store = changed_store(global)?;
+    let mut store = open_store_to_change(global)?;
     // A wrong id is reported before any record is changed.
     for id in &args.ids {
         store.load(id)?;
     }
-    let mut all = Vec::new();
+    let mut changes = Vec::new();
     for id in &args.ids {
-        all.push(retag(&mut store, id, args)?);
+        changes.push(retag(&mut store, id, args)?);
     }
     if terminal.is_json() {
-        let records: Vec<_> = all
+        let records: Vec<_> = changes
             .iter()
             .map(|r| json!({ "id": r.id, "before": r.before, "tags": r.after }))
             .collect();
         terminal.print_json(&json!({ "records": records }))?;
         return Ok(Exit::Done);
     }
-    let text: String = all.iter().map(|one| message(one, args)).collect();
+    let text: String = changes
+        .iter()
+        .map(|change| describe_change(change, args))
+        .collect();
     terminal.print(&text)?;
     Ok(Exit::Done)
 }
@@ -56,22 +59,25 @@ fn retag(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<TagChang
     Ok(store.retag(id, change)?)
 }
 
-/// The changes, and the requested ones that changed nothing.
-fn message(one: &TagChange, args: &TagArgs) -> String {
-    let listed = |tags: &[String]| match tags {
+/// Describes a record's tags, what changed, and tags to remove that it did not have.
+fn describe_change(change: &TagChange, args: &TagArgs) -> String {
+    let list_tags = |tags: &[String]| match tags {
         [] => "no tag".to_owned(),
         tags => tags.join(", "),
     };
-    let mut parts = vec![format!("{}: {}", one.id, listed(&one.after))];
-    let added: Vec<&str> = only_in(&one.after, &one.before);
-    let removed: Vec<&str> = only_in(&one.before, &one.after);
+    let mut parts = vec![format!("{}: {}", change.id, list_tags(&change.after))];
+    let added: Vec<&str> = only_in(&change.after, &change.before);
+    let removed: Vec<&str> = only_in(&change.before, &change.after);
     if !added.is_empty() {
         parts.push(format!("added {}", added.join(", ")));
     }
     if !removed.is_empty() {
         parts.push(format!("removed {}", removed.join(", ")));
     }
-    let absent = args.remove.iter().filter(|tag| !one.before.contains(tag));
+    let absent = args
+        .remove
+        .iter()
+        .filter(|tag| !change.before.contains(tag));
     let absent: Vec<&str> = absent.map(String::as_str).collect();
     if !absent.is_empty() {
         parts.push(format!("had no {}", absent.join(", ")));

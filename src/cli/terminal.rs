@@ -1,4 +1,4 @@
-//! The two streams of pinwise: data out, everything else to standard error.
+//! Writes data to standard output, everything else to standard error.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -14,15 +14,16 @@ pub(super) struct Terminal {
     error_palette: Palette,
     is_verbose: bool,
     is_quiet: bool,
-    /// Is it a terminal that shows nothing but ASCII?
+    /// Is standard output a terminal that shows only ASCII?
     out_is_ascii: bool,
     error_is_ascii: bool,
 }
 
 impl Terminal {
     pub(super) fn new(global: &Global) -> Self {
-        let no_color = is_set("NO_COLOR") || variable("TERM").is_some_and(|term| term == "dumb");
-        let is_forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let no_color =
+            is_set("NO_COLOR") || read_variable("TERM").is_some_and(|term| term == "dumb");
+        let is_forced = read_variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_colored = |is_terminal: bool| match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
@@ -43,7 +44,7 @@ impl Terminal {
         }
     }
 
-    /// Without knowledge of the options, which could not be read.
+    /// With default options, for errors before options are parsed.
     pub(super) fn plain() -> Self {
         let knows_unicode = is_unicode();
         Self {
@@ -57,7 +58,7 @@ impl Terminal {
         }
     }
 
-    /// Is everything shown (`--verbose`)?
+    /// Is `--verbose` given?
     pub(super) const fn is_verbose(self) -> bool {
         self.is_verbose
     }
@@ -79,12 +80,12 @@ impl Terminal {
         !self.is_quiet && io::stderr().is_terminal()
     }
 
-    /// Does a person read what is printed?
+    /// Is standard output a terminal?
     pub(super) fn is_read_by_people(self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Columns of the terminal that data is printed on; `None` if it is not a terminal.
+    /// Width of standard output in columns; `None` if it is not a terminal.
     pub(super) fn columns(self) -> Option<usize> {
         let (columns, _) = terminal_size::terminal_size_of(io::stdout())?;
         Some(columns.0.into())
@@ -93,7 +94,7 @@ impl Terminal {
     /// Writes data. A reader that has gone away is not an error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
         let text = match self.out_is_ascii {
-            true => Cow::Owned(ascii(text)),
+            true => Cow::Owned(to_ascii(text)),
             false => Cow::Borrowed(text),
         };
         let mut out = io::stdout().lock();
@@ -103,8 +104,8 @@ impl Terminal {
         }
     }
 
-    /// Writes data for programs as it is; to a terminal with what could fool it made
-    /// visible, since names in it may be anybody's.
+    /// Writes data for programs unchanged. On a terminal control characters are made visible, since
+    /// names in the data may come from anybody.
     pub(super) fn print_data(self, text: &str) -> anyhow::Result<()> {
         match self.is_read_by_people() {
             true => self.print(&visible_data(text)),
@@ -112,7 +113,7 @@ impl Terminal {
         }
     }
 
-    /// Writes a record as JSON, the way it is stored.
+    /// Writes a record as JSON, as it is stored.
     pub(super) fn print_json(self, record: &impl serde::Serialize) -> anyhow::Result<()> {
         self.print_data(&format!("{}\n", serde_json::to_string(record)?))
     }
@@ -129,36 +130,36 @@ impl Terminal {
         }
     }
 
-    /// A note on standard error, unless quiet.
+    /// Writes a note to standard error, unless quiet.
     pub(super) fn note(self, sentence: &str) {
         if !self.is_quiet {
-            self.to_stderr(&format!("{}\n", as_message(sentence)));
+            self.to_stderr(&format!("{}\n", to_message(sentence)));
         }
     }
 
-    /// A warning on standard error, quiet or not.
+    /// Writes a warning to standard error, even if quiet.
     pub(super) fn warn(self, sentence: &str) {
         let mark = self.error_palette.warn("warning:");
-        let message = as_message(&strip_error_number(sentence));
+        let message = to_message(&strip_error_number(sentence));
         self.to_stderr(&format!("{mark} {message}\n"));
     }
 
-    /// The one line of an error.
+    /// Writes an error to standard error.
     pub(super) fn error(self, sentence: &str) {
         let mark = self.error_palette.bad("error:");
-        let message = as_message(&strip_error_number(sentence));
+        let message = to_message(&strip_error_number(sentence));
         self.to_stderr(&format!("{mark} {message}\n"));
     }
 
-    /// Help that replaces an error message.
+    /// Writes help to standard error, instead of an error.
     pub(super) fn help(self, text: &str) {
         self.to_stderr(text);
     }
 
-    /// Text as standard error can show it.
-    pub(super) fn on_stderr(self, text: &str) -> String {
+    /// Converts text to what standard error can show.
+    pub(super) fn for_stderr(self, text: &str) -> String {
         match self.error_is_ascii {
-            true => ascii(text),
+            true => to_ascii(text),
             false => text.to_owned(),
         }
     }
@@ -168,41 +169,41 @@ impl Terminal {
         self.out_is_ascii
     }
 
-    /// Is standard error a terminal that shows nothing but ASCII?
+    /// Is standard error a terminal that shows only ASCII?
     pub(super) const fn stderr_is_ascii(self) -> bool {
         self.error_is_ascii
     }
 
     fn to_stderr(self, text: &str) {
-        let text = self.on_stderr(text);
+        let text = self.for_stderr(text);
         // Nothing can be done if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-pub(super) fn variable(name: &str) -> Option<String> {
+pub(super) fn read_variable(name: &str) -> Option<String> {
     let value = std::env::var(name).ok();
     value.filter(|value| !value.is_empty())
 }
 
 fn is_set(name: &str) -> bool {
-    variable(name).is_some()
+    read_variable(name).is_some()
 }
 
-/// Is the locale UTF-8? If it does not say, assume that the terminal is.
+/// Is the locale UTF-8? If no variable says so, assume that the terminal is.
 fn is_unicode() -> bool {
     let mut locales = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
-        .filter_map(variable);
+        .filter_map(read_variable);
     locales.next().is_none_or(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
 }
 
-/// The nearest ASCII of what pinwise prints.
-fn ascii(text: &str) -> String {
+/// Replaces the characters that pinwise prints by similar ASCII ones.
+fn to_ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -231,14 +232,14 @@ fn ascii(text: &str) -> String {
 
 /// Maximum number of characters of the user's input that a message quotes.
 const LONGEST_QUOTE: usize = 200;
-/// Maximum number of characters of a line of a message, and how many are kept at its end: the hint
-/// is there.
+/// Maximum number of characters of a line of a message, and how many of these are kept from its
+/// end, which contains the hint.
 const LONGEST_LINE: usize = 1500;
 const KEPT_END: usize = 300;
 
-/// A message as a terminal may show it. Many errors quote what they refuse, and
-/// that can be megabytes long: quotes are cut here, for all of them.
-fn as_message(sentence: &str) -> String {
+/// Makes a message safe and short: control characters become visible, and quotes of the user's
+/// input, which can be megabytes long, are cut.
+fn to_message(sentence: &str) -> String {
     let lines = sentence.lines().map(|line| {
         let line = visible_lines(&shorten_quotes(line));
         let length = line.chars().count();
@@ -252,7 +253,7 @@ fn as_message(sentence: &str) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// Text between quotation marks is cut. An apostrophe within a word is not a quotation mark.
+/// Cuts text between quotation marks. An apostrophe within a word is not a quotation mark.
 fn shorten_quotes(line: &str) -> String {
     let mut short = String::new();
     let mut rest = line;
@@ -277,8 +278,8 @@ fn shorten_quotes(line: &str) -> String {
     short
 }
 
-/// The library's words for a system error end with its number, which does not help. Later lines are
-/// a command's own and stay unchanged.
+/// Removes the number that Rust adds to the message of a system error. Only in the first line:
+/// later lines come from commands.
 fn strip_error_number(sentence: &str) -> String {
     let (first, rest) = match sentence.split_once('\n') {
         Some((first, rest)) => (first, Some(rest)),
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn text_for_plain_terminals_is_ascii() {
         let text = "ratio −3.1…+2.0 % · ±1 % → Run: a × b, 3 µs │ ü";
-        let plain = ascii(text);
+        let plain = to_ascii(text);
         assert_eq!(
             plain,
             "ratio -3.1...+2.0 % - +/-1 % -> Run: a x b, 3 us | ?"
@@ -311,7 +312,7 @@ mod tests {
     #[test]
     fn a_message_quotes_little_of_a_long_input() {
         let long = "x".repeat(1 << 20);
-        for (message, wanted) in [
+        for (message, expected) in [
             (
                 format!("--seed '{long}': not a number (such as 7)"),
                 format!("--seed '{}…': not a number (such as 7)", &long[..200]),
@@ -328,12 +329,12 @@ mod tests {
                 format!("the program's name '{}…' isn't known", &long[..200]),
             ),
         ] {
-            assert_eq!(as_message(&message), wanted);
+            assert_eq!(to_message(&message), expected);
         }
-        let unquoted = as_message(&format!("{long}/a.toml: no such file (name another)"));
+        let unquoted = to_message(&format!("{long}/a.toml: no such file (name another)"));
         assert!(unquoted.chars().count() <= LONGEST_LINE + 3);
         assert!(unquoted.ends_with("(name another)"));
         let short = "the program's name isn't 'known' here\nas \"one\" says";
-        assert_eq!(as_message(short), short);
+        assert_eq!(to_message(short), short);
     }
 }

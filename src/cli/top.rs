@@ -1,4 +1,4 @@
-//! `top`: a live view of threads on CPUs, or one frame of it as text or JSON.
+//! `top`: shows threads on CPUs live, or one frame as text or JSON.
 //!
 //! Nothing is measured or drawn here: events come from the machine, figures from `trace::live`,
 //! rows from `report::top`. Threads are changed only on the user's request, and are restored.
@@ -16,7 +16,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::args::{Format, Global, TopArgs, TopSort};
 use super::machine::open_machine;
-use super::terminal::{Terminal, variable};
+use super::terminal::{Terminal, read_variable};
 use super::{Exit, restore};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{Pins, random_seed};
@@ -27,21 +27,21 @@ use pinwise_sched::live::{Live, Watching};
 use pinwise_sched::{Scope, Tid, Tier};
 use pinwise_topology::Topology;
 
-/// How long it may take until a key is seen: people feel more than this.
-const ROUND: Duration = Duration::from_millis(100);
-/// Shorter intervals show chance, longer ones nothing.
+/// The longest time until a key has an effect: users notice longer delays.
+const KEY_DELAY: Duration = Duration::from_millis(100);
+/// Permitted intervals: shorter ones show mostly chance.
 const INTERVALS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(50)..=Duration::from_secs(3600);
-/// Time for measuring what the tier costs before the first frame.
+/// Time to measure the tier's overhead before the first frame.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let forced = read_arguments(args, terminal)?;
+    let requested_tier = check_arguments(args, terminal)?;
     let is_local = global.machine.is_local();
-    // Before the machine is open: it makes orphans its own.
+    // The guardian starts before the machine is open, which makes this process adopt orphans.
     let pins = match is_local && !args.once {
         true => {
-            restore::offer(terminal);
+            restore::note_leftovers(terminal);
             Some(Pins::start().context("starting the guardian of pins")?)
         }
         false => None,
@@ -49,7 +49,7 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
     let seed = args.seed.unwrap_or_else(random_seed);
     let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
-    let tiers = candidates(machine.as_mut(), forced);
+    let tiers = list_tiers(machine.as_mut(), requested_tier);
     let watch = Watch {
         topology,
         pid: args.pid,
@@ -58,7 +58,7 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
         interval: args.interval,
     };
     let view = View {
-        order: order(args.sort),
+        order: to_order(args.sort),
         filter: args.filter.clone().unwrap_or_default(),
         interval: args.interval,
         ascii: !has_utf8(),
@@ -71,8 +71,8 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
     }
 }
 
-/// Checks the arguments before anything is opened; returns the tier.
-fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<Tier>> {
+/// Checks the arguments before anything is opened; returns the tier of `--tier`.
+fn check_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<Tier>> {
     let tier = args.tier.as_deref().map(str::parse::<Tier>).transpose();
     let tier = tier.map_err(|error| anyhow!("--tier {error}"))?;
     if let Some(pid) = args.pid.filter(|pid| *pid <= 0) {
@@ -93,7 +93,7 @@ fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<
     Ok(tier)
 }
 
-/// What is watched.
+/// The machine and process that are watched.
 struct Watch {
     topology: Topology,
     pid: Option<Tid>,
@@ -102,17 +102,18 @@ struct Watch {
     interval: Duration,
 }
 
-/// How it is watched.
+/// How events are collected.
 #[derive(Debug, Clone, Copy, Default)]
 struct WatchMode {
-    /// `None`: the machine knows one way only.
+    /// `None` on a machine with only one way.
     tier: Option<Tier>,
+    /// Overhead per context switch, ns.
     cost_ns: Option<f64>,
 }
 
 impl Watch {
-    /// In which way is open yet.
-    fn order(&self, limit: Option<Duration>) -> TraceOrder<'static> {
+    /// The order for a trace, without its tier.
+    fn trace_order(&self, limit: Option<Duration>) -> TraceOrder<'static> {
         TraceOrder {
             subject: match self.pid {
                 Some(pid) => Subject::Process(pid),
@@ -120,20 +121,20 @@ impl Watch {
             },
             tier: None,
             limit,
-            round: ROUND.min(self.interval),
+            round: KEY_DELAY.min(self.interval),
             interrupts: false,
             leaves_daemons: true,
         }
     }
 
-    fn live(&self, tier: Option<Tier>) -> Live {
-        let all = Scope {
+    fn new_live(&self, tier: Option<Tier>) -> Live {
+        let full = Scope {
             has_switches: true,
             has_all_cpus: true,
             has_wakeups: true,
         };
         let watching = Watching {
-            scope: tier.map_or(all, Tier::scope),
+            scope: tier.map_or(full, Tier::scope),
             is_everything: self.pid.is_none(),
             observer: i32::try_from(std::process::id())
                 .ok()
@@ -142,26 +143,26 @@ impl Watch {
         Live::new(&self.topology, watching)
     }
 
-    /// A frame with what is not in it.
-    fn record(&self, live: &mut Live, way: WatchMode, now_ns: u64) -> TopRecord {
+    /// The record of a frame, with the machine, process and overhead.
+    fn record(&self, live: &mut Live, mode: WatchMode, now_ns: u64) -> TopRecord {
         let frame = live.frame(now_ns);
-        let tier = way.tier.filter(|_| self.is_local);
+        let tier = mode.tier.filter(|_| self.is_local);
         let tier = tier.map_or(TraceTier::Simulated, Into::into);
         let mut record = TopRecord::new(&frame, &self.topology, tier);
         if !self.is_local {
             record.simulated = true;
             record.host.clone_from(&self.label);
         }
-        record.cost_ns_per_switch = way.cost_ns;
+        record.cost_ns_per_switch = mode.cost_ns;
         record.pid = self.pid;
         record
     }
 }
 
-/// Ways to be tried, the best first.
-fn candidates(machine: &mut dyn Tracer, forced: Option<Tier>) -> Vec<Option<Tier>> {
-    if forced.is_some() {
-        return vec![forced];
+/// The tiers to try, the most detailed first.
+fn list_tiers(machine: &mut dyn Tracer, requested: Option<Tier>) -> Vec<Option<Tier>> {
+    if requested.is_some() {
+        return vec![requested];
     }
     let tiers = machine.tiers();
     let mut open: Vec<Tier> = tiers
@@ -177,19 +178,18 @@ fn candidates(machine: &mut dyn Tracer, forced: Option<Tier>) -> Vec<Option<Tier
     }
 }
 
-/// Watches in the best way that is available; `start` makes the listener ready
-/// for a way. A tier that looks permitted may still be refused to this
-/// subject.
+/// Watches with the first tier that works; `start` prepares the listener for it. A tier that looks
+/// permitted may still be refused for this subject.
 fn watch<L: Listener>(
     machine: &mut dyn Tracer,
-    ways: &[Option<Tier>],
+    tiers: &[Option<Tier>],
     order: TraceOrder<'_>,
     listener: &mut L,
     mut start: impl FnMut(&mut L, WatchMode),
 ) -> anyhow::Result<TraceResult> {
     let mut refused = None;
-    for &tier in ways {
-        let cost_ns = cost(machine, tier);
+    for &tier in tiers {
+        let cost_ns = measure_overhead(machine, tier);
         start(listener, WatchMode { tier, cost_ns });
         match machine.trace(&TraceOrder { tier, ..order }, listener) {
             Ok(traced) => return Ok(traced),
@@ -205,14 +205,14 @@ fn watch<L: Listener>(
     }
 }
 
-/// Overhead per context switch, ns; a short look, so not a precise one.
-fn cost(machine: &mut dyn Tracer, tier: Option<Tier>) -> Option<f64> {
+/// Measures the overhead per context switch, ns, briefly and so not precisely.
+fn measure_overhead(machine: &mut dyn Tracer, tier: Option<Tier>) -> Option<f64> {
     let costs = machine.tracing_cost(&[tier?], CALIBRATION).ok()?;
     let cost = costs.iter().find(|cost| Some(cost.tier) == tier)?;
     Some(cost.ns_per_switch).filter(|cost| cost.is_finite() && *cost >= 0.0)
 }
 
-const fn order(sort: TopSort) -> Order {
+const fn to_order(sort: TopSort) -> Order {
     match sort {
         TopSort::Cpu => Order::Cpu,
         TopSort::Migrations => Order::Migrations,
@@ -224,10 +224,10 @@ const fn order(sort: TopSort) -> Order {
 
 /// Does the terminal understand more than ASCII, by the locale?
 fn has_utf8() -> bool {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
-        .find_map(variable);
-    set.is_some_and(|locale| {
+        .find_map(read_variable);
+    locale.is_some_and(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })

@@ -1,4 +1,4 @@
-//! `topology`: the machine as reported, and how to find out the rest.
+//! `topology`: shows the machine as reported, and starts its other commands.
 
 mod diff;
 mod infer;
@@ -21,7 +21,7 @@ use pinwise_record::TopologyRecord;
 use pinwise_sim::SimulatedMachine;
 use pinwise_topology::{Capture, Topology, Warning};
 
-pub(super) fn topology(
+pub(super) fn run_topology(
     global: &Global,
     args: &TopologyArgs,
     terminal: &Terminal,
@@ -53,7 +53,7 @@ pub(super) fn topology(
         return explain(name, &topology, terminal);
     }
     if let Some(threads) = args.placements {
-        return placements::placements(threads, &topology, terminal);
+        return placements::print_placements(threads, &topology, terminal);
     }
     linux::name_models(&mut topology);
     let is_here = args.from.is_none() && global.machine.is_local();
@@ -71,7 +71,7 @@ pub(super) fn topology(
     Ok(Exit::Done)
 }
 
-/// Prints a machine in the format that was requested.
+/// Prints a machine in the requested format.
 pub(super) fn show(
     topology: &Topology,
     record: &TopologyRecord,
@@ -79,8 +79,8 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Xml => terminal.print_data(&pinwise_report::topology_xml(topology, record)),
-        _ => terminal.print(&pinwise_report::topology(
+        Format::Xml => terminal.print_data(&pinwise_report::render_topology_xml(topology, record)),
+        _ => terminal.print(&pinwise_report::render_topology(
             topology,
             record,
             terminal.palette(),
@@ -88,7 +88,7 @@ pub(super) fn show(
     }
 }
 
-/// The machine named by `--machine`, without making it ready to run commands.
+/// The topology of `--machine`, which is not prepared to run commands.
 pub(super) fn read_named_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
     match &global.machine {
         MachineSpec::Local => Ok(linux::discover()?),
@@ -115,8 +115,7 @@ pub(super) fn read_named(argument: &str, path: &Path) -> anyhow::Result<(Topolog
     read_machine(argument, path, text)
 }
 
-/// Reads a machine that an argument names: from the folder at `path`, or from
-/// the text of the file there.
+/// Reads a machine from the text of the file at `path`; without text, `path` is a folder.
 fn read_machine(
     argument: &str,
     path: &Path,
@@ -125,17 +124,17 @@ fn read_machine(
     let named = format!("{argument} {}", path.display());
     let Some(text) = text else {
         let capture = capture_folder(path).with_context(|| argument.to_owned())?;
-        return non_empty(Topology::from_capture(&capture), &named);
+        return require_cpus(Topology::from_capture(&capture), &named);
     };
     if text.trim_start().starts_with('<') {
         return Topology::from_hwloc_xml(&text).context(named);
     }
     let capture = Capture::from_text(&text)
         .with_context(|| format!("{named}: neither hwloc XML nor a file written by --save"))?;
-    non_empty(Topology::from_capture(&capture), &named)
+    require_cpus(Topology::from_capture(&capture), &named)
 }
 
-fn non_empty(
+fn require_cpus(
     read: (Topology, Vec<Warning>),
     named: &str,
 ) -> anyhow::Result<(Topology, Vec<Warning>)> {
@@ -175,7 +174,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
         }))?;
     } else {
         let palette = terminal.palette();
-        terminal.print(&pinwise_report::explain(
+        terminal.print(&pinwise_report::explain_placement(
             &realised, topology, device, palette,
         ))?;
     }

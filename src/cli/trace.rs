@@ -1,5 +1,5 @@
-//! `trace`: what the scheduler did with a command, a process, a file's
-//! threads.
+//! `trace`: shows what the scheduler does with the threads of a command, a process, or a recorded
+//! file.
 
 mod export;
 mod import;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
-use super::ending::{keep_and_show, unless_interrupted};
+use super::ending::{keep_and_show, warn_if_interrupted};
 use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
@@ -28,9 +28,9 @@ use pinwise_store::Store;
 use pinwise_study::trace::{TracePlan, measure_tiers, run_trace};
 use pinwise_topology::Topology;
 
-/// Time for which a running process is traced by default.
+/// How long a running process is traced without `--for`.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
-/// Time for learning what the tier costs, before each trace.
+/// Time to measure the tier's overhead before each trace.
 const CALIBRATION: Duration = Duration::from_millis(300);
 
 pub(super) fn trace(
@@ -40,7 +40,7 @@ pub(super) fn trace(
 ) -> anyhow::Result<Exit> {
     match &args.action {
         Some(TraceAction::Import(args)) => return import::import(global, args, terminal),
-        Some(TraceAction::Tiers { limit }) => return tiers(global, *limit, terminal),
+        Some(TraceAction::Tiers { limit }) => return print_tiers(global, *limit, terminal),
         None => {}
     }
     if args.argv.is_empty() && args.pid.is_none() && !args.all {
@@ -51,7 +51,7 @@ pub(super) fn trace(
         option: "--input",
         path,
     });
-    let mut sinks = sinks(global, &args.files, &inputs.collect::<Vec<_>>())?;
+    let mut sinks = open_sinks(global, &args.files, &inputs.collect::<Vec<_>>())?;
     let mut machine = open_machine(
         global,
         args.seed.unwrap_or_else(random_seed),
@@ -63,14 +63,18 @@ pub(super) fn trace(
     } else {
         trace_command(args, tier, machine.as_mut(), &mut sinks)
     };
-    match unless_interrupted(record, terminal)? {
-        Some(record) => finish(record, store, sinks, &args.files, terminal),
+    match warn_if_interrupted(record, terminal)? {
+        Some(record) => store_and_show(record, store, sinks, &args.files, terminal),
         None => Ok(Exit::Interrupted),
     }
 }
 
-/// The receivers of events, once all requested files can be written.
-fn sinks(global: &Global, files: &TraceFiles, inputs: &[NamedFile<'_>]) -> anyhow::Result<Sinks> {
+/// The files of `--export`, after checking that all requested files can be written.
+fn open_sinks(
+    global: &Global,
+    files: &TraceFiles,
+    inputs: &[NamedFile<'_>],
+) -> anyhow::Result<Sinks> {
     let sinks = Sinks::parse(&files.exports)?;
     let json = files.export_json.iter();
     let json = json.map(|path| NamedFile {
@@ -82,8 +86,8 @@ fn sinks(global: &Global, files: &TraceFiles, inputs: &[NamedFile<'_>]) -> anyho
     Ok(sinks)
 }
 
-/// Names a trace, keeps it, shows it, and writes its files.
-fn finish(
+/// Gives a trace its id, stores it, shows it, and writes its files.
+fn store_and_show(
     mut record: TraceRecord,
     store: Option<Store>,
     sinks: Sinks,
@@ -96,28 +100,28 @@ fn finish(
         text_files::write_json(files.export_json.as_deref(), &record)?;
         sinks.finish(Some(&record))
     };
-    let exit = Exit::of_command(record.exit);
+    let exit = Exit::from_command_status(record.exit);
     keep_and_show(store, &record, terminal, show_and_write, exit)
 }
 
 /// Prints a trace, new or stored.
 pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::trace)
+    terminal.show(record, pinwise_report::render_trace)
 }
 
-/// `--tier`, for all commands that take it.
+/// Parses `--tier`.
 pub(super) fn parse_tier(text: Option<&str>) -> anyhow::Result<Option<Tier>> {
     let tier = text.map(str::parse).transpose();
     tier.map_err(|error: String| anyhow::anyhow!("--tier {error}"))
 }
 
-fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn print_tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut machine = open_machine(global, 0, CycleCounting::IfCheap)?;
     let records = measure_tiers(machine.as_mut(), time)?;
     if terminal.is_json() {
         terminal.print_json(&serde_json::json!({ "tiers": records }))?;
     } else {
-        terminal.print(&pinwise_report::tiers(&records, terminal.palette()))?;
+        terminal.print(&pinwise_report::render_tiers(&records, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }
@@ -128,23 +132,23 @@ fn trace_command(
     machine: &mut dyn Tracer,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
-    let output = subject::output(&args.output)?;
-    let started = PlacedCommand::new(
+    let output = subject::parse_output(&args.output)?;
+    let command = PlacedCommand::new(
         &args.argv,
         &args.place,
         args.input.as_ref(),
         output,
         machine,
     )?;
-    let request = started.request();
+    let request = command.request();
     let topology = topology_with_interrupts(args, machine)?;
     let plan = TracePlan {
         subject: Subject::Command(&request),
-        source: started.source(),
+        source: command.source(),
         tiers: &machine.tiers(),
         tier,
         limit: args.limit,
-        calibration: calibration(args),
+        calibration: calibration_time(args),
         interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
@@ -160,7 +164,7 @@ fn trace_running(
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
     let (subject, source) = match args.pid {
-        Some(pid) => subject::process(pid)?,
+        Some(pid) => subject::find_process(pid)?,
         None => (Subject::Everything, TraceSource::Machine),
     };
     let topology = topology_with_interrupts(args, machine)?;
@@ -170,7 +174,7 @@ fn trace_running(
         tiers: &machine.tiers(),
         tier,
         limit: Some(args.limit.unwrap_or(DEFAULT_DURATION)),
-        calibration: calibration(args),
+        calibration: calibration_time(args),
         interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
@@ -194,7 +198,7 @@ fn topology_with_interrupts(
     Ok(Some(topology))
 }
 
-const fn calibration(args: &TraceArgs) -> Duration {
+const fn calibration_time(args: &TraceArgs) -> Duration {
     if args.no_cost {
         Duration::ZERO
     } else {

@@ -1,4 +1,4 @@
-//! Arguments as they were parsed, or what the parser says in one line.
+//! Parses arguments, and prints help or the parser's error.
 
 use std::ffi::OsString;
 
@@ -6,18 +6,18 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 
 use super::args::{self, HelpExtent};
-use super::parser_words::one_line;
+use super::parser_words::to_one_line;
 use super::terminal::Terminal;
 use super::{Exit, config, idioms};
 
-/// Most calls are in order, and need their own options alone.
+/// Parses arguments, first with the options of the called command only: most calls are valid.
 pub(super) fn parse(
     config: &config::Config,
     arguments: &[OsString],
 ) -> Result<ArgMatches, clap::Error> {
-    let extent = idioms::extent_of(arguments);
+    let extent = idioms::requested_help(arguments);
     let read = |command| config.apply(command).try_get_matches_from(arguments);
-    if extent == HelpExtent::Unseen && !config.changes_commands() {
+    if extent == HelpExtent::None && !config.changes_commands() {
         match read(args::called_command_line()) {
             Err(error) if error.use_stderr() => {}
             parsed => return parsed,
@@ -26,13 +26,12 @@ pub(super) fn parse(
     read(args::command(extent))
 }
 
-/// Help and version are data; any other answer of the parser is an error, reported
-/// in one line with its hint.
+/// Prints help or the version to standard output; anything else is an error, printed in one line
+/// with a hint.
 pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let kind = error.kind();
     if !error.use_stderr() {
-        // Help and version, the first with bold headings if possible; a reader that has gone away
-        // is not an error.
+        // clap prints bold headings if possible. A closed pipe is not an error.
         let terminal = Terminal::plain();
         let _ = match terminal.stdout_is_ascii() {
             true => terminal.print(&error.to_string()),
@@ -40,15 +39,16 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
         };
         return Exit::Done;
     }
-    // One and the same, but for an option that is set in the environment.
+    // clap reports the second if an option is set by the environment, otherwise the first.
     if matches!(
         kind,
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
     ) {
-        Terminal::plain().help(&idioms::help_of(arguments));
+        Terminal::plain().help(&idioms::render_help_of(arguments));
         return Exit::Error;
     }
-    Terminal::plain().error(&idioms::hint(error, arguments).unwrap_or_else(|| one_line(error)));
+    Terminal::plain()
+        .error(&idioms::explain(error, arguments).unwrap_or_else(|| to_one_line(error)));
     match arguments.iter().any(|argument| argument == "--bisect") {
         true => Exit::StopBisecting,
         false => Exit::Error,

@@ -1,4 +1,4 @@
-//! Values of the command line: the machine, and numbers with units.
+//! Parses values of the command line: the machine, and numbers with units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use pinwise_topology::{CpuSet, Topology};
 pub enum MachineSpec {
     /// This host.
     Local,
-    /// The machine of a description, or of a file that holds one.
+    /// A simulated machine, by its description or a file that contains one.
     Simulated(String),
 }
 
@@ -58,8 +58,8 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// The text without the digits of each fraction that come after the ninth: a script prints
-/// `0.7086614173228347s`, whose fraction is more than the parser takes.
+/// Cuts each fraction to nine digits, the most that the parser accepts: scripts print values such
+/// as `0.7086614173228347s`.
 fn shorten_fractions(text: &str) -> String {
     let mut digits = None;
     let is_kept = |letter: &char| {
@@ -83,8 +83,8 @@ pub(super) fn parse_limit(text: &str) -> Result<CpuLimit, String> {
     CpuLimit::new(cpus, period).map_err(|error| error.to_string())
 }
 
-/// The CPUs of `--cpus`, which may be outside of this process's own mask.
-pub(super) fn allowed_cpus(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
+/// Parses `--cpus`, whose CPUs may be outside of this process's mask; without it, the allowed CPUs.
+pub(super) fn parse_cpus(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
     let Some(list) = list else {
         return Ok(topology.allowed.clone());
     };
@@ -100,7 +100,7 @@ pub(super) fn allowed_cpus(list: Option<&str>, topology: &Topology) -> anyhow::R
     Ok(cpus)
 }
 
-/// Reads the length from which on a gap counts.
+/// Reads the shortest gap that counts.
 pub(super) fn parse_threshold(text: &str) -> Result<Duration, String> {
     let threshold = parse_duration(text)?;
     if threshold < Duration::from_micros(1) {
@@ -148,8 +148,8 @@ pub(super) fn parse_margin(text: &str) -> Result<f64, String> {
     Err("it must lie between 0 and 100 %".to_owned())
 }
 
-/// Reads a shell with its options, `default` or `none`. Without a shell's name the
-/// option takes the command in its place.
+/// Reads a shell with its options, `default` or `none`. A program must exist: if the user forgets
+/// the shell, the option takes the command instead.
 pub(super) fn parse_shell(text: &str) -> Result<String, String> {
     let words = shell_words::split(text).unwrap_or_default();
     let is_there = || find_program(words.get(..1).unwrap_or_default(), &[]).is_some();
@@ -159,7 +159,7 @@ pub(super) fn parse_shell(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a number of things: a whole number from 1.
+/// Reads a whole number from 1.
 pub(super) fn parse_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
@@ -167,14 +167,13 @@ pub(super) fn parse_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a whole number.
+/// Reads a whole number from 0.
 pub(super) fn parse_whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "write a whole number, not below 0".to_owned())
 }
 
-/// Reads `1000000`, `64KiB`, `1GiB` or `34MB` (units of 1024 with an i or
-/// without a B, of 1000 else).
+/// Reads `1000000`, `64KiB`, `1GiB` or `34MB`. `K`, `Ki` and `KiB` are 1024, `KB` is 1000.
 pub(super) fn parse_number_or_bytes(text: &str) -> Result<u64, String> {
     let bad = || "write a number or a size such as 64KiB, 1GiB or 34MB".to_owned();
     let digits = text
@@ -214,7 +213,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn share(text: &str, expected: f64) {
+    fn check_share(text: &str, expected: f64) {
         assert!(
             (parse_share(text).unwrap() - expected).abs() < 1e-12,
             "{text}"
@@ -231,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn shares() {
-        share("2%", 0.02);
-        share("0.5 %", 0.005);
-        share("0.02", 0.02);
+    fn shares_are_percentages_or_fractions() {
+        check_share("2%", 0.02);
+        check_share("0.5 %", 0.005);
+        check_share("0.02", 0.02);
         for bad in ["", "x", "-1%", "2", "nan", "inf%"] {
             assert!(parse_share(bad).is_err(), "{bad}");
         }
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn margins_and_whole_numbers() {
+    fn margins_and_whole_numbers_have_bounds() {
         assert!(parse_margin("1%").is_ok());
         for bad in ["0%", "0", "100%", "250 %"] {
             assert!(parse_margin(bad).unwrap_err().contains("between"), "{bad}");
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_have_binary_and_decimal_units() {
         let size = parse_number_or_bytes;
         assert_eq!(size("1048576"), Ok(1 << 20));
         assert_eq!(size("64KiB"), Ok(64 << 10));
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn times() {
+    fn times_need_a_unit_and_are_above_zero() {
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));

@@ -1,4 +1,4 @@
-//! Stores and shows an experiment or a search while it runs.
+//! Stores and shows a comparison or a search while it runs.
 
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
@@ -9,12 +9,12 @@ use pinwise_study::{compare, search};
 /// The observer of `compare` and `search`.
 pub(super) struct Watch<'a> {
     store: Option<Store>,
-    /// A store that failed once is not written again before the end.
+    /// The first error of the store, which is then not written again before the end.
     failure: Option<String>,
-    /// The record that is being written.
+    /// The id of the record that is being written.
     id: Option<String>,
-    /// A record without figures yet: losing it loses nothing.
-    begun: Option<String>,
+    /// The id, as long as the record has no figures: until then it may be removed.
+    empty_id: Option<String>,
     progress: Option<ProgressLine>,
     terminal: &'a Terminal,
 }
@@ -25,7 +25,7 @@ impl<'a> Watch<'a> {
             store,
             failure: None,
             id: None,
-            begun: None,
+            empty_id: None,
             progress: terminal
                 .shows_progress()
                 .then(|| ProgressLine::new(terminal)),
@@ -33,13 +33,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Writes the finished record; false if anything could not be stored.
+    /// Writes the finished record; returns whether it is stored.
     pub(super) fn close(
         mut self,
         write: impl FnOnce(&mut Store) -> Result<(), StoreError>,
     ) -> bool {
-        self.clear();
-        // It may have been locked for a moment only, or the disk full.
+        self.finish_progress();
+        // Try again even after a failure: the store may have been locked, or the disk full.
         let Some(Err(error)) = self.store.as_mut().map(write) else {
             if self.failure.is_some() {
                 self.terminal.note("The record is stored after all.");
@@ -52,32 +52,32 @@ impl<'a> Watch<'a> {
         false
     }
 
-    /// Has no run given a figure?
+    /// Has no run a figure yet?
     pub(super) const fn has_no_figure(&self) -> bool {
-        self.begun.is_some()
+        self.empty_id.is_some()
     }
 
-    /// It ended without a record: of one that measured nothing no trace is
-    /// kept, any other stays as one that was cut off.
+    /// Ends without a finished record. A stored record without figures is removed; one with figures
+    /// stays and shows as interrupted.
     pub(super) fn abandon(mut self) {
-        self.clear();
-        if let (Some(store), Some(id)) = (&mut self.store, &self.begun) {
-            // What cannot be taken back shows as cut off, which it is.
+        self.finish_progress();
+        if let (Some(store), Some(id)) = (&mut self.store, &self.empty_id) {
+            // A record that cannot be removed shows as interrupted, which it is.
             let _ = store.withdraw(id);
         }
     }
 
-    /// An error ended it: the record says so; of one that measured nothing none is kept.
+    /// Writes into the record that an error ended it; a record without figures is removed.
     pub(super) fn fail(mut self, error: &str) {
-        let (Some(id), None, Some(store)) = (&self.id, &self.begun, &mut self.store) else {
+        let (Some(id), None, Some(store)) = (&self.id, &self.empty_id, &mut self.store) else {
             return self.abandon();
         };
-        // What cannot be written stays a record that was cut off.
-        let _ = end_with(store, id, error);
-        self.clear();
+        // A record that cannot be written shows as interrupted.
+        let _ = write_failure(store, id, error);
+        self.finish_progress();
     }
 
-    fn clear(&mut self) {
+    fn finish_progress(&mut self) {
         if let Some(line) = &mut self.progress {
             line.finish();
         }
@@ -91,11 +91,11 @@ impl<'a> Watch<'a> {
             && let Err(error) = write(store)
         {
             self.failure = Some(error.to_string());
-            self.say(&format!("{error}; the experiment continues without it"));
+            self.warn_above_progress(&format!("{error}; the experiment continues without it"));
         }
     }
 
-    fn say(&self, sentence: &str) {
+    fn warn_above_progress(&self, sentence: &str) {
         match &self.progress {
             Some(line) => line.print_above(|| self.terminal.warn(sentence)),
             None => self.terminal.warn(sentence),
@@ -103,8 +103,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Writes how a stored record ended.
-fn end_with(store: &mut Store, id: &str, error: &str) -> Result<(), StoreError> {
+/// Writes into a stored record that an error ended it.
+fn write_failure(store: &mut Store, id: &str, error: &str) -> Result<(), StoreError> {
     let stored = store.load(id)?;
     let sentence = format!("Ended with an error: {error}");
     match stored.record()? {
@@ -128,13 +128,13 @@ impl compare::Observer for Watch<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.id = Some(record.id.clone());
         self.write(|store| store.begin(record));
-        self.begun = Some(record.id.clone());
+        self.empty_id = Some(record.id.clone());
     }
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
         self.write(|store| store.add_run(arm, run));
         if run.metric.value.is_some() {
-            self.begun = None;
+            self.empty_id = None;
         }
     }
 
@@ -145,11 +145,11 @@ impl compare::Observer for Watch<'_> {
     }
 
     fn warn(&mut self, sentence: &str) {
-        self.say(sentence);
+        self.warn_above_progress(sentence);
     }
 
     fn end(&mut self, _record: &Comparison) {
-        self.clear();
+        self.finish_progress();
     }
 }
 
@@ -158,7 +158,7 @@ impl search::Observer for Watch<'_> {
         self.id = Some(record.id.clone());
         self.write(|store| store.keep(record));
         if record.runs.is_empty() {
-            self.begun = Some(record.id.clone());
+            self.empty_id = Some(record.id.clone());
         }
     }
 
@@ -170,10 +170,10 @@ impl search::Observer for Watch<'_> {
 
     fn block(&mut self, record: &SearchRecord) {
         self.write(|store| store.keep(record));
-        self.begun = None;
+        self.empty_id = None;
     }
 
     fn warn(&mut self, sentence: &str) {
-        self.say(sentence);
+        self.warn_above_progress(sentence);
     }
 }

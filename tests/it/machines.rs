@@ -34,7 +34,7 @@ fn machines_of_public_reports_are_read_right() {
     };
     let text = |machine: &Topology| {
         let record = TopologyRecord::new(machine, &[]);
-        pinwise_report::topology(machine, &record, Palette::default())
+        pinwise_report::render_topology(machine, &record, Palette::default())
     };
 
     // Arrow Lake: four E-cores share an L2, each P-core has its own.
@@ -191,7 +191,7 @@ fn exported_devices_are_read_by_hwloc_and_by_pinwise() {
         let machine = read_machine_with_devices(name);
         let record = TopologyRecord::new(&machine, &[]);
         assert_eq!(record.to_topology().devices, machine.devices, "{name}");
-        let xml = pinwise_report::topology_xml(&machine, &record);
+        let xml = pinwise_report::render_topology_xml(&machine, &record);
         let again = Topology::from_hwloc_xml(&xml).unwrap().0;
         let places = |machine: &Topology| -> Vec<_> {
             let place = |d: &Device| (d.address.clone(), d.cpus.clone(), d.bridges.clone());
@@ -248,7 +248,7 @@ fn gpus_are_connected_by_the_bus_or_by_their_links() {
     assert_eq!(count_classes(&machine), BTreeMap::from([count("NV6", 15)]));
     let record = TopologyRecord::new(&machine, &[]);
     assert_eq!(record.devices[1].ways.as_deref(), Some("NV6 gpu0 gpu2-15"));
-    let text = pinwise_report::topology(&machine, &record, Palette::new(false));
+    let text = pinwise_report::render_topology(&machine, &record, Palette::new(false));
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 

@@ -1,10 +1,11 @@
 //! Opened folders, and the files in them. Within a folder every access starts from its descriptor
-//! and uses one name, so no symbolic link is followed and nothing can be exchanged between check and
-//! use. Links are followed on the way to the outermost folder and to the program that is copied;
-//! pipes and other files that block are refused.
+//! and uses one name, so no symbolic link is followed and nothing can be exchanged between check
+//! and use. Links are followed on the way to the outermost folder and to the program that is
+//! copied; pipes and other files that block are refused.
 //!
 //! No reader ever sees a half-written file: it is written under a temporary name, synchronised, and
-//! then named by `link`, which fails if the name is taken, or by `rename`, which replaces.
+//! then moved to its name by `link`, which fails if the name is taken, or by `rename`, which
+//! replaces.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -21,8 +22,8 @@ use pinwise_record::RecordError;
 
 /// Largest file that is read, bytes; the record of a trace may be long.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// Names tried for a temporary file.
-const MAX_TEMPORARY: usize = 10_000;
+/// Number of names tried for a temporary file.
+const MAX_TEMPORARY_NAMES: usize = 10_000;
 /// Mode of the parent folders that are made for a fleet.
 const PARENT_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Mode bit: the contents of a folder inherit its group.
@@ -31,9 +32,9 @@ const SETGID: u32 = 0o2000;
 /// What to do if a file exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfExists {
-    /// It stays.
+    /// Keep the existing file.
     Keep,
-    /// It is replaced.
+    /// Replace it.
     Replace,
 }
 
@@ -53,7 +54,7 @@ pub(super) enum Readers {
 pub(super) struct Folder {
     file: File,
     path: PathBuf,
-    /// If given, everything opened below must belong to them.
+    /// If given, everything opened below must belong to these users.
     users: Option<Users>,
     /// May its group read it?
     is_shared: bool,
@@ -70,8 +71,8 @@ impl Folder {
     /// Opens a folder that only `users` can write or replace, step by step from `/`, so that the
     /// path keeps leading to it.
     pub(super) fn open_trusted(path: &Path, users: &Users) -> Result<Self, FolderError> {
-        let found = Self::descend(path, users, false)?;
-        let mut folder = found
+        let path_only = Self::descend(path, users, false)?;
+        let mut folder = path_only
             .open_subfolder(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
@@ -80,41 +81,41 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a folder in which only `users` can replace their files, making it if it is missing. It
-    /// allows lookup and creation only.
+    /// Opens a folder in which only `users` can replace their files, making it if it is missing.
+    /// Its files can be looked up and created, but not listed.
     pub(super) fn open_parent(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
         folder.fail_if(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
         Ok(folder)
     }
 
-    /// Checks every folder above the last.
+    /// Opens a folder step by step from `/`, and checks every folder above the last.
     fn descend(path: &Path, users: &Users, makes_missing: bool) -> Result<Self, FolderError> {
         let owner = owner_of_root()?;
         let root = Self::open(Path::new("/"));
-        let mut at = root.map_err(|error| FolderError::file(path, error))?;
+        let mut folder = root.map_err(|error| FolderError::file(path, error))?;
         for part in path.components() {
             let name = match part {
                 Component::RootDir => continue,
                 Component::Normal(name) => name.to_str(),
                 _ => None,
             };
-            let inner = at.path.join(part);
+            let inner = folder.path.join(part);
             let name = name.ok_or_else(|| {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
-            at.fail_if(users.reason_replaceable(&at.metadata()?, owner))?;
-            let next = match at.open_subfolder(name, OFlags::PATH) {
+            folder.fail_if(users.reason_replaceable(&folder.metadata()?, owner))?;
+            let next = match folder.open_subfolder(name, OFlags::PATH) {
                 Err(error) if makes_missing && error.kind() == io::ErrorKind::NotFound => {
-                    rustix::fs::mkdirat(&at.file, name, PARENT_MODE)
+                    rustix::fs::mkdirat(&folder.file, name, PARENT_MODE)
                         .map_err(io::Error::from)
-                        .and_then(|()| at.open_subfolder(name, OFlags::PATH))
+                        .and_then(|()| folder.open_subfolder(name, OFlags::PATH))
                 }
                 opened => opened,
             };
-            at = next.map_err(|error| FolderError::file(&inner, error))?;
+            folder = next.map_err(|error| FolderError::file(&inner, error))?;
         }
-        Ok(at)
+        Ok(folder)
     }
 
     fn from_file(file: File, path: PathBuf, users: Option<Users>) -> io::Result<Self> {
@@ -234,10 +235,10 @@ impl Folder {
     }
 
     /// Gives a new file to the folder's owner if root made it for another user, as in a container.
-    fn give_to_owner(&self, made: &File) -> io::Result<()> {
-        let (owner, maker) = (self.file.metadata()?.uid(), made.metadata()?.uid());
+    fn give_to_owner(&self, new_file: &File) -> io::Result<()> {
+        let (owner, maker) = (self.file.metadata()?.uid(), new_file.metadata()?.uid());
         match maker == 0 && owner != 0 {
-            true => fchown(made, Some(owner), None),
+            true => fchown(new_file, Some(owner), None),
             false => Ok(()),
         }
     }
@@ -321,21 +322,21 @@ impl Folder {
         let temporary = self
             .write_temporary(name, content, readers)
             .map_err(file_error)?;
-        let is_written = match if_exists {
+        let result = match if_exists {
             IfExists::Replace => self.rename(&temporary, name).map(|()| true),
             IfExists::Keep => self.link(&temporary, name),
         };
-        if if_exists == IfExists::Keep || is_written.is_err() {
+        if if_exists == IfExists::Keep || result.is_err() {
             self.remove(&temporary);
         }
-        is_written.map_err(file_error)
+        result.map_err(file_error)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.file, from, &self.file, to)?)
     }
 
-    /// False if the name is taken.
+    /// Links a temporary file to its name. False if the name is taken.
     fn link(&self, temporary: &str, name: &str) -> io::Result<bool> {
         let stat = |name: &str| rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
         let linked = rustix::fs::linkat(&self.file, temporary, &self.file, name, AtFlags::empty());
@@ -348,8 +349,8 @@ impl Folder {
         }
         match error.kind() {
             io::ErrorKind::AlreadyExists => Ok(false),
-            // Without hard links the first file still wins, except that of two simultaneous ones
-            // either may.
+            // Without hard links, the first file is kept, too; of two simultaneous ones, either may
+            // be.
             io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => match stat(name) {
                 Ok(_) => Ok(false),
                 Err(_) => self.rename(temporary, name).map(|()| true),
@@ -360,11 +361,11 @@ impl Folder {
 
     fn write_temporary(&self, name: &str, content: &[u8], readers: Readers) -> io::Result<String> {
         let name = check_name(name)?;
-        for number in 0..MAX_TEMPORARY {
+        for number in 0..MAX_TEMPORARY_NAMES {
             let temporary = format!(".{name}.{}-{number}", std::process::id());
             let mut file = match self.make_file(&temporary, readers) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                made => made?,
+                file => file?,
             };
             let written = file.write_all(content).and_then(|()| file.sync_all());
             if let Err(error) = written {
@@ -379,13 +380,13 @@ impl Folder {
     /// Makes a new file for writing.
     fn make_file(&self, name: &str, readers: Readers) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(
+        let opened = rustix::fs::openat(
             &self.file,
             check_name(name)?,
             flags,
             Mode::RUSR | Mode::WUSR,
         )?;
-        let file = File::from(made);
+        let file = File::from(opened);
         self.give_to_owner(&file)?;
         file.set_permissions(Permissions::from_mode(self.file_mode(readers)))?;
         Ok(file)
@@ -393,15 +394,15 @@ impl Folder {
 
     /// Opens a file for writing, making it if it is missing.
     pub(super) fn touch(&self, name: &str, readers: Readers) -> Result<File, FolderError> {
-        let made = match self.make_file(name, readers) {
+        let file = match self.make_file(name, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::WRONLY | OFlags::CLOEXEC;
                 let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty());
                 opened.map(File::from).map_err(io::Error::from)
             }
-            made => made,
+            file => file,
         };
-        made.map_err(|error| FolderError::file(&self.path.join(name), error))
+        file.map_err(|error| FolderError::file(&self.path.join(name), error))
     }
 
     /// Copies an executable from elsewhere.
@@ -418,7 +419,7 @@ impl Folder {
         copied.map_err(|error| FolderError::file(&self.path.join(name), error))
     }
 
-    /// When a file was modified, by the clock of the file server.
+    /// The time of a file's last modification, by the clock of the file server.
     pub(super) fn modified_at(&self, name: &str) -> Option<std::time::SystemTime> {
         self.open_file(name).ok()?.metadata().ok()?.modified().ok()
     }
@@ -436,7 +437,7 @@ pub(super) fn to_json_line(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Refuses what is not the name of an entry, such as a path.
+/// Refuses anything but the name of a file or folder, such as a path.
 fn check_name(name: &str) -> io::Result<&str> {
     if name.is_empty() || name == "." || name == ".." || name.contains('/') {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -3,7 +3,7 @@
 use pinwise_record::{FleetRecord, FleetStep, Header};
 
 /// A fleet of these nodes, with steps `a` and `b`.
-pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
+pub(super) fn sample_fleet(nodes: &[&str]) -> FleetRecord {
     let step = |name: &str| FleetStep {
         name: name.to_owned(),
         arguments: vec!["bench".to_owned()],

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FOLDER/fleet.json                       the fleet's record: nodes, steps, jobs
-//! FOLDER/submission.json                  how it was submitted, for resumptions
+//! FOLDER/submission.json                  how it was submitted, so that it can be resumed
 //! FOLDER/pinwise                          the executable for the nodes
 //! FOLDER/nodes/NODE/begun-ATTEMPT.json    the start of an attempt
 //! FOLDER/nodes/NODE/ended-ATTEMPT.json    its end, unless the node was lost
@@ -10,14 +10,14 @@
 //! FOLDER/nodes/NODE/STEP.done.json        how long it took, in which attempt
 //! FOLDER/nodes/NODE/STEP.failed-ATTEMPT.json
 //! FOLDER/nodes/NODE/node.json             all of that in one record
-//! FOLDER/nodes/NODE/log                   what the node's pinwise printed
-//! FOLDER/nodes/NODE/.own/                 what a step prints, until it ends
+//! FOLDER/nodes/NODE/log                   output of the node's pinwise
+//! FOLDER/nodes/NODE/.own/                 output of a running step
 //! ```
 //!
 //! It belongs to the submitter and nobody else may read it, except for the records if it is shared
 //! with a group. Its commands are run only if nobody else can have written them
-//! ([`FleetFolder::open_trusted`]); results can be read from any folder ([`FleetFolder::open`]). Unreadable
-//! files are reported.
+//! ([`FleetFolder::open_trusted`]); results can be read from any folder ([`FleetFolder::open`]).
+//! Unreadable files are reported.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,12 +38,12 @@ pub struct FleetFolder {
     folder: Arc<Folder>,
 }
 
-/// What is in the folder of a fleet's nodes.
+/// The content of the folder of a fleet's nodes.
 #[derive(Debug)]
 pub struct NodeFolders {
     /// The nodes' folders, by name.
     pub nodes: Vec<NodeFolder>,
-    /// Other or untrusted entries, each as a message.
+    /// Messages on entries that are untrusted or no nodes' folders.
     pub unusable: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl FleetFolder {
     /// nodes. Nobody else may enter it, or replace it, whatever the umask.
     ///
     /// # Errors
-    /// [`FolderError`] if it exists already or cannot be made; nothing of it is left then.
+    /// [`FolderError`] if it exists already or cannot be made; a half-made folder is removed.
     pub fn create(path: &Path, new_folder: &NewFleetFolder<'_>) -> Result<Self, FolderError> {
         let file_error = |reason| FolderError::file(path, reason);
         let name = path.file_name().and_then(|name| name.to_str());
@@ -85,29 +85,29 @@ impl FleetFolder {
             created => created,
         };
         let path = parent.path().join(name);
-        let filled = created.and_then(|_| {
+        let folder = created.and_then(|_| {
             let folder = Self {
                 folder: Arc::new(Folder::open_trusted(&path, new_folder.users)?),
             };
             folder.fill(new_folder)?;
             Ok(folder)
         });
-        if filled.is_err() {
-            // Removes only what was made here a moment ago.
+        if folder.is_err() {
+            // The folder was made by this call, so nothing else can be lost.
             let _ = std::fs::remove_dir_all(&path);
         }
-        filled
+        folder
     }
 
     fn fill(&self, new_folder: &NewFleetFolder<'_>) -> Result<(), FolderError> {
         self.folder.ensure_folder("nodes", Readers::Group)?;
         self.folder.ensure_folder("files", Readers::Owner)?;
         self.folder.copy_program("pinwise", new_folder.program)?;
-        // It may hold the password of a store.
-        let secret = to_json_line(new_folder.submission);
+        // Private, because the address of a store may contain a password.
+        let submission = to_json_line(new_folder.submission);
         self.folder.put(
             "submission.json",
-            &secret,
+            &submission,
             IfExists::Replace,
             Readers::Owner,
         )?;
@@ -116,7 +116,7 @@ impl FleetFolder {
 
     /// Removes the folder of a fleet without submitted jobs.
     pub fn discard(self) {
-        // What is left behind only blocks the next use of its name.
+        // If files remain, they only block another fleet with this name.
         let _ = std::fs::remove_dir_all(self.path());
     }
 
@@ -239,7 +239,7 @@ impl FleetFolder {
                 "names of nodes have letters, digits, -, _ and . only, and 'report' is reserved";
             return Err(FolderError::damaged(&path, reason));
         }
-        // Not made again: the fleet's folder may have been removed.
+        // The folder `nodes` is not made again: the fleet may have been removed.
         let nodes = self.folder.open_folder("nodes")?;
         nodes.ensure_folder(name, Readers::Group)?;
         Ok(NodeFolder::new(Arc::new(nodes), name))

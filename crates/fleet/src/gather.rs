@@ -45,7 +45,7 @@ pub enum GatherError {
 }
 
 /// Stores all records of a folder. `reasons`: why steps are missing according to the scheduler, by
-/// node.
+/// the name of the node.
 ///
 /// # Errors
 /// [`GatherError`]; what was stored before stays.
@@ -64,19 +64,19 @@ pub fn gather(
     for node in folders.nodes {
         let mut snapshot = node.read_all(fleet)?;
         gathered.unusable.append(&mut snapshot.unusable);
-        // A folder that nothing was written to says nothing about the node.
+        // The folder is still empty: the node has not started.
         if snapshot.newest.is_none() && snapshot.done.is_empty() {
             continue;
         }
         gathered.nodes += 1;
-        explain(&mut snapshot, reasons.get(node.name()));
+        set_reasons(&mut snapshot, reasons.get(node.name()));
         store_node(&node, &snapshot, store, &mut gathered)?;
     }
     Ok(gathered)
 }
 
 /// Gives missing steps the scheduler's reason, or the reason why the node ended.
-fn explain(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
+fn set_reasons(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
     let ended = snapshot.ended.as_ref().and_then(|ended| ended.why.as_ref());
     let why = reason.or(ended);
     let steps = snapshot.record.steps.iter_mut();
@@ -142,7 +142,7 @@ fn store_node(
     Ok(store.keep(&snapshot.record)?)
 }
 
-/// The record of exactly this id.
+/// Loads the record with exactly this id.
 fn load_exact(id: &str, store: &Store) -> Result<Option<Stored>, StoreError> {
     match store.load(id) {
         Ok(found) => Ok((found.entry.id == id).then_some(found)),

@@ -1,18 +1,18 @@
 //! Lists of nodes as schedulers write them: `a,b,n[1-4,7]`, `rack[1-2]n[01-16]`.
 //!
-//! The form is Slurm's (its man page of `scontrol`, `show hostnames`): a number keeps its zeros,
-//! several brackets multiply, duplicates count once. No scheduler is asked.
+//! The syntax is Slurm's (see `show hostnames` in scontrol(1)): a number keeps its leading zeros,
+//! several brackets give all combinations, and duplicates count once.
 
 use std::collections::BTreeSet;
 
-/// Limits the nodes of a list.
+/// Maximum number of nodes of a list.
 pub const MAX_NODES: usize = 100_000;
-/// Longest name of a node.
-const LONGEST_NAME: usize = 200;
-/// Limits the digits of a number.
+/// Maximum length of a node's name, bytes.
+const MAX_NAME_BYTES: usize = 200;
+/// Maximum number of digits of a node's number.
 const MAX_DIGITS: usize = 9;
 
-/// What is wrong with a list, in words.
+/// An invalid list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{list}': {reason} (write a,b,n[1-4,7])")]
 pub struct HostlistError {
@@ -30,13 +30,13 @@ pub fn is_node_name(name: &str) -> bool {
     // A fleet's report has the id that a node with this name would have.
     let is_reserved = matches!(name, "." | ".." | "report");
     !name.is_empty()
-        && name.len() <= LONGEST_NAME
+        && name.len() <= MAX_NAME_BYTES
         && name.chars().all(is_allowed)
         && !name.starts_with('-')
         && !is_reserved
 }
 
-/// The nodes of a list, in its order, each once.
+/// Expands a list to its nodes, in its order, each once.
 ///
 /// # Errors
 /// [`HostlistError`] if it is not a list, is empty, has more than [`MAX_NODES`], or has a name that
@@ -66,7 +66,7 @@ pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
     Ok(nodes)
 }
 
-/// The same nodes as a list, with consecutive numbers in brackets.
+/// Writes nodes as a list, with consecutive numbers in brackets.
 #[must_use]
 pub fn compress(nodes: &[String]) -> String {
     let mut parts: Vec<Run> = Vec::new();
@@ -159,7 +159,7 @@ impl NumberRange {
     }
 }
 
-/// Pieces between commas outside brackets.
+/// Splits a list at the commas outside brackets.
 fn split_at_commas(list: &str) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let (mut start, mut is_open) = (0, false);
@@ -187,32 +187,32 @@ fn split_at_commas(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// The nodes of a piece: brackets multiply.
+/// Expands a part of a list: several brackets give all combinations.
 fn expand_part(part: &str) -> Result<Vec<String>, String> {
-    let mut found = vec![String::new()];
+    let mut names = vec![String::new()];
     let mut rest = part;
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, behind) = after.split_once(']').unwrap_or((after, ""));
         let numbers = expand_brackets(inside)?;
-        if found.len().saturating_mul(numbers.len()) > MAX_NODES {
+        if names.len().saturating_mul(numbers.len()) > MAX_NODES {
             return Err(format!("more than {MAX_NODES} nodes"));
         }
-        let extended = found.iter().flat_map(|stem| {
+        let extended = names.iter().flat_map(|stem| {
             let with = |number: &String| format!("{stem}{before}{number}");
             numbers.iter().map(with).collect::<Vec<_>>()
         });
-        found = extended.collect();
+        names = extended.collect();
         rest = behind;
     }
-    for name in &mut found {
+    for name in &mut names {
         name.push_str(rest);
     }
-    Ok(found)
+    Ok(names)
 }
 
-/// The text in brackets: `1-4,07`.
+/// Expands the text in brackets, such as `1-4,07`.
 fn expand_brackets(inside: &str) -> Result<Vec<String>, String> {
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     for word in inside.split(',') {
         let word = word.trim();
         let (first, last) = word.split_once('-').unwrap_or((word, word));
@@ -220,13 +220,13 @@ fn expand_brackets(inside: &str) -> Result<Vec<String>, String> {
         if low > high {
             return Err(format!("{word} is a reversed range"));
         }
-        if high - low >= MAX_NODES as u64 || found.len() > MAX_NODES {
+        if high - low >= MAX_NODES as u64 || numbers.len() > MAX_NODES {
             return Err(format!("more than {MAX_NODES} nodes"));
         }
         let width = first.len();
-        found.extend((low..=high).map(|number| format!("{number:0width$}")));
+        numbers.extend((low..=high).map(|number| format!("{number:0width$}")));
     }
-    Ok(found)
+    Ok(numbers)
 }
 
 fn parse_number(word: &str) -> Result<u64, String> {
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn lists_are_expanded() {
-        let check = |list: &str, wanted: &[&str]| assert_eq!(expand(list).unwrap(), wanted);
+        let check = |list: &str, expected: &[&str]| assert_eq!(expand(list).unwrap(), expected);
         check("a", &["a"]);
         check("a, b,a", &["a", "b"]);
         check("n[1-3,7]", &["n1", "n2", "n3", "n7"]);
@@ -286,9 +286,9 @@ mod tests {
 
     #[test]
     fn lists_are_compressed() {
-        let check = |nodes: &[&str], wanted: &str| {
+        let check = |nodes: &[&str], expected: &str| {
             let nodes: Vec<String> = nodes.iter().map(|n| (*n).to_owned()).collect();
-            assert_eq!(compress(&nodes), wanted);
+            assert_eq!(compress(&nodes), expected);
         };
         check(&[], "");
         check(&["a"], "a");
@@ -298,14 +298,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn compressed_lists_are_the_same(nodes in proptest::collection::vec("[ab]{1,2}[0-9]{0,4}", 1..20)) {
-            let mut once: Vec<String> = Vec::new();
+        fn compressed_lists_expand_to_the_same_nodes(nodes in proptest::collection::vec("[ab]{1,2}[0-9]{0,4}", 1..20)) {
+            let mut distinct: Vec<String> = Vec::new();
             for node in nodes {
-                if !once.contains(&node) {
-                    once.push(node);
+                if !distinct.contains(&node) {
+                    distinct.push(node);
                 }
             }
-            prop_assert_eq!(expand(&compress(&once)).unwrap(), once);
+            prop_assert_eq!(expand(&compress(&distinct)).unwrap(), distinct);
         }
     }
 }

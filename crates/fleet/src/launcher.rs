@@ -9,21 +9,21 @@ use pinwise_record::FleetJob;
 /// The requested nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeRequest {
-    /// This many, of any choice.
+    /// The number of nodes, if the scheduler chooses them.
     pub count: Option<usize>,
-    /// These, as written by the user.
+    /// The list of nodes, as written by the user.
     pub list: Option<String>,
-    /// Nodes to leave out: they already have what they need.
+    /// Nodes to leave out, since they have all records already.
     pub exclude: Vec<String>,
     /// Only nodes of this partition.
     pub partition: Option<String>,
     /// Only nodes with these features.
     pub constraint: Option<String>,
-    /// One array job instead of one job.
+    /// Submit one array job instead of one job over several nodes.
     pub is_array: bool,
     /// Time limit of a node's job.
     pub time: Option<Duration>,
-    /// Account that is charged.
+    /// The account that is charged.
     pub account: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Choice {
     pub left_out: Vec<String>,
 }
 
-/// What to start.
+/// The task that the nodes run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// The fleet's id; jobs are named after it.
@@ -51,15 +51,15 @@ pub struct Task {
     pub owner: u32,
 }
 
-/// Longest id of a job, bytes.
-const LONGEST_JOB: usize = 200;
+/// Maximum length of a job's id, bytes.
+const MAX_JOB_ID_BYTES: usize = 200;
 
 /// Can this be the id of a job? It becomes a word of commands, in which one that begins with `-`
 /// would be an option, and `-1` all processes of a user.
 #[must_use]
 pub fn is_job_id(id: &str) -> bool {
     let is_odd = id.is_empty() || id.starts_with('-') || id.chars().any(char::is_control);
-    !is_odd && id.len() <= LONGEST_JOB
+    !is_odd && id.len() <= MAX_JOB_ID_BYTES
 }
 
 /// The state of a job.
@@ -140,11 +140,11 @@ pub trait Launcher {
     /// Its name in records.
     fn name(&self) -> &str;
 
-    /// The nodes to use.
+    /// Chooses the nodes to use.
     ///
     /// # Errors
     /// [`LaunchError`].
-    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError>;
+    fn choose(&self, request: &NodeRequest) -> Result<Choice, LaunchError>;
 
     /// Describes what [`Launcher::submit`] would write and start.
     ///
@@ -153,29 +153,29 @@ pub trait Launcher {
     fn plan(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
     ) -> Result<String, LaunchError>;
 
-    /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each job is reported as
-    /// soon as it exists, so that none is lost if a later one is refused.
+    /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each job is passed to
+    /// `on_job` as soon as it exists, so that none is lost if a later one is refused.
     ///
     /// # Errors
-    /// [`LaunchError`]; jobs reported before were submitted.
+    /// [`LaunchError`]; jobs passed to `on_job` before were submitted.
     fn submit(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError>;
 
-    /// The states of jobs, several for each job over several nodes.
+    /// Queries the states of jobs: one for each node of a job.
     ///
     /// # Errors
     /// [`LaunchError`].
-    fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError>;
+    fn query_states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError>;
 
     /// Cancels jobs; ended ones are skipped.
     ///
@@ -184,25 +184,25 @@ pub trait Launcher {
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError>;
 }
 
-/// Longest shown message of a program, characters.
-const LONGEST_MESSAGE: usize = 400;
+/// Maximum length of a shown message of a program, characters.
+const MAX_MESSAGE_CHARACTERS: usize = 400;
 
 /// Joins lines into one of limited length.
-pub(super) fn one_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn join_to_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let lines: Vec<&str> = lines
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    let mut line = plain(&lines.join("; "));
-    if let Some((end, _)) = line.char_indices().nth(LONGEST_MESSAGE) {
+    let mut line = escape_controls(&lines.join("; "));
+    if let Some((end, _)) = line.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
         line.truncate(end);
         line.push('…');
     }
     line
 }
 
-/// Makes control characters visible and harmless.
-pub(super) fn plain(text: &str) -> String {
+/// Replaces control characters by escapes, so that a terminal shows them and does not obey them.
+pub(super) fn escape_controls(text: &str) -> String {
     let shown = text.chars().map(|c| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),

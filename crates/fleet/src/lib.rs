@@ -1,4 +1,4 @@
-//! The same studies on many machines: submits them to the nodes of a cluster, runs them there, and
+//! Runs the same study on many machines: submits it to the nodes of a cluster, runs it there, and
 //! gathers the results.
 //!
 //! Submitter and nodes share a folder ([`folder`]): nodes write their results there, and the
@@ -36,23 +36,23 @@ pub mod submission;
 pub mod template;
 pub mod trust;
 
-/// Longest id of a fleet: with its prefix it must fit into a tag.
-const LONGEST_ID: usize = 50;
+/// Maximum length of a fleet's id, bytes: with its prefix it must fit into a tag.
+const MAX_ID_BYTES: usize = 50;
 
-/// Checks the id of a fleet: at most 50 letters, digits, `-` (not first) and `_`, and not `last`. In
-/// ids of records, a dot separates fleet and node.
+/// Checks the id of a fleet: at most 50 letters, digits, `-` (not first) and `_`, and not `last`.
+/// In ids of records, a dot separates fleet and node.
 ///
 /// # Errors
 /// What is wrong with it, as text.
 pub fn check_id(id: &str) -> Result<(), String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let is_taken = id == "last";
-    if id.is_empty() || id.starts_with('-') || is_taken || !id.chars().all(is_plain) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let is_reserved = id == "last";
+    if id.is_empty() || id.starts_with('-') || is_reserved || !id.chars().all(is_allowed) {
         let reason = "the id of a fleet has letters, digits, - and _, does not begin with -, and is not 'last'";
         return Err(format!("'{id}': {reason}"));
     }
-    if id.len() > LONGEST_ID {
-        return Err(format!("'{id}': longer than {LONGEST_ID} characters"));
+    if id.len() > MAX_ID_BYTES {
+        return Err(format!("'{id}': longer than {MAX_ID_BYTES} characters"));
     }
     Ok(())
 }

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::folder::{FleetFolder, FolderError};
-use super::node_folder::{AttemptEnd, AttemptStart, Failure, NodeFolder, NodeSnapshot};
+use super::node_folder::{AttemptEnd, AttemptStart, NodeFolder, NodeSnapshot, StepFailure};
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
     FleetRecord, FleetStep, NodeFigure, StepState, Summary, read_id, replace_id, replace_tags,
 };
 
-/// Lines of standard error kept of a failed step.
-const KEPT_LINES: usize = 20;
-/// Characters kept of each.
-const KEPT_CHARACTERS: usize = 500;
+/// Maximum number of lines kept of a failed step's standard error.
+const MAX_STDERR_LINES: usize = 20;
+/// Maximum length of each of these lines, characters.
+const MAX_LINE_CHARACTERS: usize = 500;
 
 /// How a step's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,9 @@ pub trait Runner {
     /// Time of day, RFC 3339.
     fn now(&self) -> String;
 
-    /// Delivers what exists by now; the rest stays in the folder.
-    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot);
+    /// Delivers the finished records to the store, if there is one. Undelivered ones stay in the
+    /// folder.
+    fn deliver(&mut self, node_folder: &NodeFolder, snapshot: &NodeSnapshot);
 
     /// Reports what happens.
     fn report(&mut self, sentence: &str);
@@ -66,29 +67,29 @@ pub fn run_missing_steps(
     users: &Users,
     fleet: &FleetRecord,
     node: &str,
-    begun: AttemptStart,
+    start: AttemptStart,
     runner: &mut dyn Runner,
 ) -> Result<AttemptOutcome, FolderError> {
-    let place = folder.ensure_node(node)?;
-    let begun = place.claim_attempt(begun)?;
+    let node_folder = folder.ensure_node(node)?;
+    let start = node_folder.claim_attempt(start)?;
     runner.report(&format!(
         "{}: attempt {} of node {node} of fleet {}",
-        begun.started, begun.attempt, fleet.id
+        start.started, start.attempt, fleet.id
     ));
     let mut attempt = Attempt {
         fleet,
-        place: &place,
-        number: begun.attempt,
-        known: BTreeMap::new(),
+        node_folder: &node_folder,
+        number: start.attempt,
+        known_figures: BTreeMap::new(),
     };
-    // Before the first step, so that the machine is known even if the node is lost then.
+    // Before the first step, so that the machine is known even if the node is lost later.
     let mut is_whole = attempt.write_node(runner)?;
     let mut interrupted = None;
     for step in &fleet.steps {
-        if place.read_record(&fleet.id, &step.name)?.is_some() {
+        if node_folder.read_record(&fleet.id, &step.name)?.is_some() {
             continue;
         }
-        // It may have vanished, or have become writable for others.
+        // The folder may have vanished, or have become writable for others.
         FleetFolder::open_trusted(folder.path(), users)?;
         interrupted = attempt.run_step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
@@ -109,16 +110,16 @@ pub fn run_missing_steps(
         ended: runner.now(),
         why: interrupted,
     };
-    place.put_end(begun.attempt, &ended)?;
+    node_folder.put_end(start.attempt, &ended)?;
     Ok(outcome)
 }
 
 struct Attempt<'a> {
     fleet: &'a FleetRecord,
-    place: &'a NodeFolder,
+    node_folder: &'a NodeFolder,
     number: u32,
-    /// Figures of finished steps.
-    known: BTreeMap<String, Vec<NodeFigure>>,
+    /// Figures of finished steps, by step.
+    known_figures: BTreeMap<String, Vec<NodeFigure>>,
 }
 
 impl Attempt<'_> {
@@ -129,18 +130,19 @@ impl Attempt<'_> {
         runner: &mut dyn Runner,
     ) -> Result<Option<String>, FolderError> {
         runner.report(&format!("{}: step {}", runner.now(), step.name));
-        let stem = self.place.make_output(&step.name, self.number)?;
+        let stem = self.node_folder.make_output(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
-        let [out, err] = self.place.take_output(&step.name, self.number);
-        let body = self.record_from_output(step, &end, out);
+        let [out, err] = self.node_folder.take_output(&step.name, self.number);
+        let body = self.make_record(step, &end, out);
         let stderr = last_lines(&err.unwrap_or_default());
         let elapsed_s = elapsed.as_secs_f64();
         let ended = runner.now();
         let why = match body {
             Ok(body) => {
                 let number = self.number;
-                let place = self.place;
-                let is_first = place.put_record(&step.name, &body, number, &ended, elapsed_s)?;
+                let node_folder = self.node_folder;
+                let is_first =
+                    node_folder.put_record(&step.name, &body, number, &ended, elapsed_s)?;
                 let words = if is_first { "done" } else { "was done already" };
                 runner.report(&format!("{ended}: step {} {words}", step.name));
                 return Ok(None);
@@ -150,19 +152,19 @@ impl Attempt<'_> {
         let last_line = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
         let why = last_line.map_or_else(|| why.clone(), |last_line| format!("{last_line} ({why})"));
         runner.report(&format!("{ended}: step {} failed: {why}", step.name));
-        let failure = Failure {
+        let failure = StepFailure {
             attempt: self.number,
             ended,
             why: why.clone(),
             elapsed_s,
             stderr,
         };
-        self.place.put_failure(&step.name, &failure)?;
+        self.node_folder.put_failure(&step.name, &failure)?;
         Ok(matches!(end, StepEnd::Interrupted(_)).then_some(why))
     }
 
-    /// The step's record as stored, or why there is none.
-    fn record_from_output(
+    /// Makes the step's record from its output, or says why it cannot.
+    fn make_record(
         &self,
         step: &FleetStep,
         end: &StepEnd,
@@ -180,7 +182,7 @@ impl Attempt<'_> {
         if read_id(&text).is_none_or(|id| id.is_empty()) {
             return Err("its output is not a record that can be stored".to_owned());
         }
-        let id = record_id(&self.fleet.id, self.place.name(), &step.name);
+        let id = record_id(&self.fleet.id, self.node_folder.name(), &step.name);
         let mut tags = Summary::from_json(&text).tags;
         tags.extend(self.fleet.tags.iter().cloned());
         tags.push(FleetRecord::tag(&self.fleet.id));
@@ -193,9 +195,11 @@ impl Attempt<'_> {
 
     /// Writes and delivers the node's record; returns whether every step is done.
     fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
-        let snapshot = self.place.read_new(self.fleet, &mut self.known)?;
-        self.place.put_node(&snapshot.record)?;
-        runner.deliver(self.place, &snapshot);
+        let snapshot = self
+            .node_folder
+            .read_new(self.fleet, &mut self.known_figures)?;
+        self.node_folder.put_node(&snapshot.record)?;
+        runner.deliver(self.node_folder, &snapshot);
         let steps = &snapshot.record.steps;
         Ok(steps.iter().all(|step| step.state == StepState::Done))
     }
@@ -204,12 +208,12 @@ impl Attempt<'_> {
 /// The last lines of a text, each of limited length.
 fn last_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    let from = lines.len().saturating_sub(KEPT_LINES);
-    let short = |line: &&str| {
+    let from = lines.len().saturating_sub(MAX_STDERR_LINES);
+    let shorten = |line: &&str| {
         let line = line.strip_prefix("error: ").unwrap_or(line);
-        line.chars().take(KEPT_CHARACTERS).collect()
+        line.chars().take(MAX_LINE_CHARACTERS).collect()
     };
-    lines[from..].iter().map(short).collect()
+    lines[from..].iter().map(shorten).collect()
 }
 
 #[cfg(test)]

@@ -15,20 +15,20 @@ use pinwise_record::{
     FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, read_id,
 };
 
-/// Limits the attempts of a node; more indicate a mistake.
+/// Maximum number of attempts of a node; more indicate a mistake.
 const MAX_ATTEMPTS: u32 = 10_000;
 
-/// An attempt that has begun.
+/// The start of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptStart {
-    /// From 1.
+    /// Its number, from 1.
     pub attempt: u32,
     /// The job's id in the scheduler.
     pub job: Option<String>,
     /// When, RFC 3339, by the node's clock.
     pub started: String,
-    /// The process.
+    /// The process id.
     pub process: u32,
     /// The machine.
     pub host: Option<HostRecord>,
@@ -38,7 +38,7 @@ pub struct AttemptStart {
     pub clock_ahead_s: Option<f64>,
 }
 
-/// The end of an attempt that was not cut off by the loss of its node.
+/// The end of an attempt, unless its node was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptEnd {
@@ -51,7 +51,7 @@ pub struct AttemptEnd {
 /// A step that ended without a valid record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Failure {
+pub struct StepFailure {
     /// The attempt.
     pub attempt: u32,
     /// When it ended, RFC 3339.
@@ -64,7 +64,7 @@ pub struct Failure {
     pub stderr: Vec<String>,
 }
 
-/// How a step was done; written next to its record.
+/// The attempt that finished a step, and its duration; written next to the step's record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct StepCompletion {
@@ -75,7 +75,7 @@ struct StepCompletion {
 
 /// The folder for output of running steps. It is private, so that nobody can change output before
 /// it becomes a record.
-const PRIVATE: &str = ".own";
+const PRIVATE_FOLDER: &str = ".own";
 /// Extensions of the files with a step's output.
 const OUTPUT_EXTENSIONS: [&str; 2] = ["stdout", "stderr"];
 
@@ -115,7 +115,7 @@ impl NodeFolder {
     }
 
     fn open_private(&self) -> Result<Folder, FolderError> {
-        self.open()?.ensure_folder(PRIVATE, Readers::Owner)
+        self.open()?.ensure_folder(PRIVATE_FOLDER, Readers::Owner)
     }
 
     /// The node's name.
@@ -153,7 +153,7 @@ impl NodeFolder {
         })
     }
 
-    /// Where records are kept that the store could not take.
+    /// The folder for records that the store could not take.
     ///
     /// # Errors
     /// [`FolderError`] if the node's folder cannot be used.
@@ -173,18 +173,18 @@ impl NodeFolder {
     ///
     /// # Errors
     /// [`FolderError`] if nothing can be written.
-    pub fn claim_attempt(&self, begun: AttemptStart) -> Result<AttemptStart, FolderError> {
+    pub fn claim_attempt(&self, start: AttemptStart) -> Result<AttemptStart, FolderError> {
         let folder = self.open()?;
-        let mut begun = AttemptStart {
+        let mut start = AttemptStart {
             clock_ahead_s: measure_clock_ahead_s(&folder),
-            ..begun
+            ..start
         };
         let newest = list_attempts(&folder)?.last().copied().unwrap_or(0);
         for attempt in newest + 1..=MAX_ATTEMPTS {
-            begun.attempt = attempt;
+            start.attempt = attempt;
             let name = format!("begun-{attempt}.json");
-            if folder.put(&name, &to_json_line(&begun), IfExists::Keep, Readers::Group)? {
-                return Ok(begun);
+            if folder.put(&name, &to_json_line(&start), IfExists::Keep, Readers::Group)? {
+                return Ok(start);
             }
         }
         Err(FolderError::damaged(folder.path(), "too many attempts"))
@@ -228,7 +228,7 @@ impl NodeFolder {
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written.
-    pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
+    pub fn put_failure(&self, step: &str, failure: &StepFailure) -> Result<(), FolderError> {
         let name = format!("{step}.failed-{}.json", failure.attempt);
         self.replace(&name, &to_json_line(failure))
     }
@@ -271,10 +271,10 @@ impl NodeFolder {
         pinwise_record::Kind::from_record_text(&text)
             .map_err(|error| FolderError::damaged(&path, error))?;
         let id = read_id(&text);
-        let wanted = record_id(fleet, &self.name, step);
-        if id.as_deref() != Some(&wanted) {
+        let expected = record_id(fleet, &self.name, step);
+        if id.as_deref() != Some(&expected) {
             let id = id.unwrap_or_default();
-            let reason = format!("it is record '{id}', not '{wanted}' of this fleet and node");
+            let reason = format!("it is record '{id}', not '{expected}' of this fleet and node");
             return Err(FolderError::damaged(&path, reason));
         }
         Ok(Some(text))
@@ -424,7 +424,7 @@ fn read_ended(
     keep_usable(folder.read_json(&name), unusable)
 }
 
-/// Reads how a step went, and when it was done. `record`: its record's id, if any.
+/// Reads the state of a step, and when it was done. `record`: the id of its record, if it has one.
 fn read_step(
     folder: &Folder,
     step: &str,
@@ -455,7 +455,7 @@ fn read_step(
     }
     let failure = attempts.iter().rev().find_map(|attempt| {
         let name = format!("{step}.failed-{attempt}.json");
-        let failure = keep_usable::<Failure>(folder.read_json(&name), unusable);
+        let failure = keep_usable::<StepFailure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))
     });
     match failure {

@@ -1,9 +1,9 @@
 //! A node's configuration: firmware, memory, SMT, NUMA, clocks, and its kernel's options.
 //!
-//! Reads only, below a root folder that tests choose. If a file is missing, so is its setting:
-//! nothing is guessed. Values are untrusted text, shortened and with control characters replaced;
-//! what differs between hosts by nature (UUIDs, addresses, names) is left out, so that equal nodes
-//! have equal settings.
+//! Reads files below a root folder, which tests choose. Without its file, a setting is left out
+//! rather than guessed. Values are untrusted text: they are shortened, and control characters
+//! replaced. UUIDs, addresses and names of hosts are left out, so that equal nodes have equal
+//! settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -16,16 +16,16 @@ use pinwise_topology::Topology;
 #[cfg(test)]
 mod tests;
 
-/// Longest file that is read, bytes.
+/// Maximum number of bytes read of a file.
 const MAX_FILE_BYTES: u64 = 16 * 1024;
-/// Longest value, characters.
-const MAX_VALUE: usize = 400;
-/// Limits the distinct values listed if CPUs differ.
+/// Maximum length of a value, characters.
+const MAX_VALUE_CHARACTERS: usize = 400;
+/// Maximum number of distinct values listed if CPUs differ.
 const MAX_VALUES_SHOWN: usize = 4;
-/// Limits the names read of a folder.
+/// Maximum number of names read of a folder.
 const MAX_NAMES: usize = 65_536;
-/// Limits the idle states.
-const MAX_STATES: usize = 16;
+/// Maximum number of idle states of a CPU.
+const MAX_IDLE_STATES: usize = 16;
 
 const GIB: u64 = 1 << 30;
 const CPU: &str = "sys/devices/system/cpu";
@@ -46,42 +46,46 @@ const DMI: &str = "sys/class/dmi/id";
 /// A per-CPU setting is one value if all agree, else `mixed: A (12), B (4)`.
 #[must_use]
 pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
-    let node = SettingsReader { root, topology };
+    let reader = SettingsReader { root, topology };
     let identity = &topology.identity;
     let settings = [
-        ("bios", node.dmi(&["bios_vendor", "bios_version"])),
-        ("bios-date", node.dmi(&["bios_date"])),
-        ("board", node.dmi(&["board_vendor", "board_name"])),
-        ("product", node.dmi(&["sys_vendor", "product_name"])),
-        ("memory", node.memory()),
-        ("memory-per-node", node.memory_per_node()),
-        ("smt", node.smt()),
-        ("numa-nodes-per-package", node.nodes_per_package()),
-        ("governor", node.per_cpu("cpufreq/scaling_governor")),
-        ("frequency-driver", node.per_cpu("cpufreq/scaling_driver")),
+        ("bios", reader.read_dmi(&["bios_vendor", "bios_version"])),
+        ("bios-date", reader.read_dmi(&["bios_date"])),
+        ("board", reader.read_dmi(&["board_vendor", "board_name"])),
+        ("product", reader.read_dmi(&["sys_vendor", "product_name"])),
+        ("memory", reader.memory()),
+        ("memory-per-node", reader.memory_per_node()),
+        ("smt", reader.smt()),
+        ("numa-nodes-per-package", reader.nodes_per_package()),
+        ("governor", reader.read_per_cpu("cpufreq/scaling_governor")),
+        (
+            "frequency-driver",
+            reader.read_per_cpu("cpufreq/scaling_driver"),
+        ),
         (
             "energy-preference",
-            node.per_cpu("cpufreq/energy_performance_preference"),
+            reader.read_per_cpu("cpufreq/energy_performance_preference"),
         ),
-        ("boost", node.boost()),
-        ("deepest-idle-state", node.idle_state()),
+        ("boost", reader.boost()),
+        ("deepest-idle-state", reader.idle_state()),
         (
             "transparent-hugepages",
-            node.read_bracketed("sys/kernel/mm/transparent_hugepage/enabled"),
+            reader.read_bracketed("sys/kernel/mm/transparent_hugepage/enabled"),
         ),
-        ("numa-balancing", node.numa_balancing()),
+        ("numa-balancing", reader.numa_balancing()),
         (
             "clocksource",
-            node.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            reader.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         ),
         ("kernel", identity.kernel.clone()),
-        ("kernel-command-line", node.command_line()),
+        ("kernel-command-line", reader.command_line()),
         (
             "microcode",
-            node.per_cpu("microcode/version")
+            reader
+                .read_per_cpu("microcode/version")
                 .or_else(|| identity.microcode.clone()),
         ),
-        ("mitigations", node.mitigations()),
+        ("mitigations", reader.mitigations()),
         ("hypervisor", identity.hypervisor.clone()),
     ];
     settings
@@ -97,7 +101,7 @@ struct SettingsReader<'a> {
 
 impl SettingsReader<'_> {
     /// A file's trimmed content; `None` if it is empty or missing.
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
@@ -112,8 +116,8 @@ impl SettingsReader<'_> {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// Names in a folder, ascending.
-    fn names(&self, path: &str) -> Vec<String> {
+    /// Lists the names in a folder, ascending.
+    fn list_names(&self, path: &str) -> Vec<String> {
         #[expect(
             clippy::disallowed_methods,
             reason = "this crate may read /sys; tests pass another root"
@@ -129,28 +133,30 @@ impl SettingsReader<'_> {
         names
     }
 
-    /// Firmware facts on one line. Vendors mark empty fields in several ways.
-    fn dmi(&self, files: &[&str]) -> Option<String> {
+    /// Joins fields of the firmware to one line, without placeholders of vendors for empty fields.
+    fn read_dmi(&self, files: &[&str]) -> Option<String> {
         let is_filled_in = |text: &String| {
             let text = text.to_ascii_lowercase();
             const PLACEHOLDERS: [&str; 4] =
                 ["to be filled", "default string", "not specified", "unknown"];
             !PLACEHOLDERS.iter().any(|n| text.starts_with(n))
         };
-        let texts = files.iter().map(|file| self.text(&format!("{DMI}/{file}")));
+        let texts = files
+            .iter()
+            .map(|file| self.read_text(&format!("{DMI}/{file}")));
         let texts: Vec<String> = texts.flatten().filter(is_filled_in).collect();
         Some(texts.join(" ")).filter(|text| !text.is_empty())
     }
 
     /// The value of a per-CPU file over all online CPUs.
-    fn per_cpu(&self, file: &str) -> Option<String> {
-        self.one_or_mixed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
+    fn read_per_cpu(&self, file: &str) -> Option<String> {
+        self.combine_cpus(|cpu| self.read_text(&format!("{CPU}/cpu{cpu}/{file}")))
     }
 
     /// The value that all online CPUs share, or `mixed: A (12), B (4)`.
-    fn one_or_mixed(&self, of: impl Fn(usize) -> Option<String>) -> Option<String> {
+    fn combine_cpus(&self, read: impl Fn(usize) -> Option<String>) -> Option<String> {
         let mut values: BTreeMap<String, usize> = BTreeMap::new();
-        for value in self.topology.online.iter().filter_map(of) {
+        for value in self.topology.online.iter().filter_map(read) {
             *values.entry(value).or_default() += 1;
         }
         if values.len() <= 1 {
@@ -168,22 +174,22 @@ impl SettingsReader<'_> {
         Some(format!("mixed: {}{others}", shown.join(", ")))
     }
 
-    /// Installed memory. The kernel's own total lacks what it reserved at boot, which varies;
-    /// blocks are complete.
+    /// Installed memory, by the kernel's memory blocks. Its total is used only without blocks: it
+    /// lacks the memory that the kernel reserves at boot, which varies.
     fn memory(&self) -> Option<String> {
         let blocks = || {
             let folder = "sys/devices/system/memory";
-            let size = self.text(&format!("{folder}/block_size_bytes"))?;
+            let size = self.read_text(&format!("{folder}/block_size_bytes"))?;
             let size = u64::from_str_radix(size.trim_start_matches("0x"), 16).ok()?;
             let is_block = |name: &&String| {
                 let number = name.strip_prefix("memory");
                 number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
             };
-            let blocks = self.names(folder).iter().filter(is_block).count() as u64;
+            let blocks = self.list_names(folder).iter().filter(is_block).count() as u64;
             size.checked_mul(blocks).filter(|bytes| *bytes > 0)
         };
         let total = || {
-            let text = self.text("proc/meminfo")?;
+            let text = self.read_text("proc/meminfo")?;
             let line = text
                 .lines()
                 .find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -194,7 +200,8 @@ impl SettingsReader<'_> {
         Some(format!("{} GiB", bytes.saturating_add(GIB / 2) / GIB))
     }
 
-    /// `2 x 256 GiB`, or each node's: reveals a missing DIMM.
+    /// The memory of NUMA nodes, such as `2 x 256 GiB` or `256 + 224 GiB`, which shows a missing
+    /// DIMM.
     fn memory_per_node(&self) -> Option<String> {
         let nodes = self.topology.numa_nodes.iter();
         let sizes = nodes.filter_map(|node| node.memory_bytes);
@@ -211,12 +218,12 @@ impl SettingsReader<'_> {
     }
 
     fn smt(&self) -> Option<String> {
-        let reported = self.text(&format!("{CPU}/smt/control"));
+        let reported = self.read_text(&format!("{CPU}/smt/control"));
         // Old kernels and guests report nothing; the topology shows two threads per core.
         reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 
-    /// NPS of AMD's firmware, SNC of Intel's: nodes with CPUs over packages.
+    /// NUMA nodes with CPUs per package, which firmware sets as NPS (AMD) or SNC (Intel).
     fn nodes_per_package(&self) -> Option<String> {
         let with_cpus = |node: &&pinwise_topology::NumaNode| !node.cpus.is_empty();
         let nodes = self.topology.numa_nodes.iter().filter(with_cpus).count();
@@ -233,21 +240,21 @@ impl SettingsReader<'_> {
 
     fn boost(&self) -> Option<String> {
         let switch = |path: &str, on: &str| {
-            let text = self.text(&format!("{CPU}/{path}"))?;
+            let text = self.read_text(&format!("{CPU}/{path}"))?;
             Some(if text == on { "on" } else { "off" }.to_owned())
         };
         switch("intel_pstate/no_turbo", "0")
             .or_else(|| switch("cpufreq/boost", "1"))
-            .or_else(|| self.one_or_mixed(|cpu| switch(&format!("cpu{cpu}/cpufreq/boost"), "1")))
+            .or_else(|| self.combine_cpus(|cpu| switch(&format!("cpu{cpu}/cpufreq/boost"), "1")))
     }
 
     fn idle_state(&self) -> Option<String> {
-        self.one_or_mixed(|cpu| {
+        self.combine_cpus(|cpu| {
             let state = |number: usize, file: &str| {
-                self.text(&format!("{CPU}/cpu{cpu}/cpuidle/state{number}/{file}"))
+                self.read_text(&format!("{CPU}/cpu{cpu}/cpuidle/state{number}/{file}"))
             };
             let mut deepest = None;
-            for number in 0..MAX_STATES {
+            for number in 0..MAX_IDLE_STATES {
                 let Some(name) = state(number, "name") else {
                     break;
                 };
@@ -261,14 +268,14 @@ impl SettingsReader<'_> {
 
     /// The word in brackets of `always [madvise] never`.
     fn read_bracketed(&self, path: &str) -> Option<String> {
-        let text = self.text(path)?;
+        let text = self.read_text(path)?;
         let (_, rest) = text.split_once('[')?;
         let (word, _) = rest.split_once(']')?;
         Some(word.to_owned())
     }
 
     fn numa_balancing(&self) -> Option<String> {
-        let text = self.text("proc/sys/kernel/numa_balancing")?;
+        let text = self.read_text("proc/sys/kernel/numa_balancing")?;
         Some(match text.as_str() {
             "0" => "off".to_owned(),
             "1" => "on".to_owned(),
@@ -279,7 +286,7 @@ impl SettingsReader<'_> {
 
     /// The kernel's command line, sorted, without what is specific to this host or image.
     fn command_line(&self) -> Option<String> {
-        let text = self.text("proc/cmdline")?;
+        let text = self.read_text("proc/cmdline")?;
         let words: BTreeSet<&str> = text
             .split_whitespace()
             .filter(|w| !is_host_specific(w))
@@ -292,9 +299,9 @@ impl SettingsReader<'_> {
     fn mitigations(&self) -> Option<String> {
         let folder = format!("{CPU}/vulnerabilities");
         let mut words = Vec::new();
-        let names = self.names(&folder);
+        let names = self.list_names(&folder);
         for name in &names {
-            let Some(text) = self.text(&format!("{folder}/{name}")) else {
+            let Some(text) = self.read_text(&format!("{folder}/{name}")) else {
                 continue;
             };
             if text.starts_with("Vulnerable") {
@@ -347,8 +354,8 @@ fn has_address(text: &str) -> bool {
     pairs.len() == 6 && pairs.iter().all(is_pair)
 }
 
-/// Rounds memory up to a multiple of 1/32 of the next power of two, at least 1 GiB: the size that
-/// is sold. A kernel reports up to about 2 % less.
+/// Rounds memory up to a size that is sold: a multiple of 1/32 of the next power of two, at least 1
+/// GiB. A kernel reports up to about 2 % less.
 fn round_memory(bytes: u64) -> u64 {
     let power = bytes.checked_next_power_of_two().unwrap_or(1 << 63);
     let step = (power / 32).max(GIB);
@@ -360,8 +367,8 @@ fn clean_value(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut short: String = line.chars().map(clean).take(MAX_VALUE).collect();
-    if line.chars().nth(MAX_VALUE).is_some() {
+    let mut short: String = line.chars().map(clean).take(MAX_VALUE_CHARACTERS).collect();
+    if line.chars().nth(MAX_VALUE_CHARACTERS).is_some() {
         short.push('…');
     }
     Some(short).filter(|text| !text.is_empty())

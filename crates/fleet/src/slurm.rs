@@ -1,9 +1,9 @@
 //! Slurm: a job for each node, one job over several nodes, or an array of jobs,
 //! through its commands `sinfo`, `sbatch`, `squeue`, `sacct` and `scancel`.
 //!
-//! It reads the commands' `--format`, unchanged since Slurm 15.08, not their JSON, which changes. A
-//! job never counts as done here: a node's files show what it has done, and Slurm only why it has
-//! not.
+//! It reads text in a `--format`, which has not changed since Slurm 15.08, rather than JSON, which
+//! does change. A step counts as done only by the files of its node; Slurm gives reasons why a node
+//! has not finished.
 
 mod call;
 mod jobs;
@@ -15,18 +15,20 @@ mod slurm_tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use self::call::call;
+use self::call::run_command;
 use self::jobs::ListedJob;
 use super::files::{Folder, IfExists, Readers};
 use super::folder::FolderError;
-use super::launcher::{Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, plain};
+use super::launcher::{
+    Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, escape_controls,
+};
 use pinwise_format::shell;
 use pinwise_record::FleetJob;
 
-/// Limits the jobs of one query: command lines have a maximum length.
-const MAX_AT_ONCE: usize = 500;
-/// Commands of [`Launcher::plan`] shown in full.
-const MAX_SHOWN: usize = 3;
+/// Maximum number of jobs of one query: command lines have a maximum length.
+const MAX_JOBS_PER_QUERY: usize = 500;
+/// Maximum number of commands of [`Launcher::plan`] shown in full.
+const MAX_SHOWN_COMMANDS: usize = 3;
 
 /// Starts nodes through Slurm, whose commands are on the path.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,27 +39,27 @@ impl Launcher for Slurm {
         "slurm"
     }
 
-    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
-        let format = format!("--format={}", nodes::FORMAT);
+    fn choose(&self, request: &NodeRequest) -> Result<Choice, LaunchError> {
+        let format = format!("--format={}", nodes::SINFO_FORMAT);
         let arguments = to_strings(&["--noheader", "--Node", "--all", &format]);
-        let known = call("sinfo", &arguments)?.require_success("sinfo")?;
-        nodes::choose(wanted, &nodes::parse(&known)?)
+        let known = run_command("sinfo", &arguments)?.require_success("sinfo")?;
+        nodes::choose(request, &nodes::parse_sinfo(&known)?)
     }
 
     fn plan(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
     ) -> Result<String, LaunchError> {
-        let jobs = script::plan_jobs(task, wanted, choice)?;
+        let jobs = script::plan_jobs(task, request, choice)?;
         let mut text = script::write_script(task)?;
         text.push('\n');
-        for job in jobs.iter().take(MAX_SHOWN) {
+        for job in jobs.iter().take(MAX_SHOWN_COMMANDS) {
             text.push_str(&format!("sbatch {}\n", shell::line(&job.arguments)));
         }
-        if jobs.len() > MAX_SHOWN {
-            let more = jobs.len() - MAX_SHOWN;
+        if jobs.len() > MAX_SHOWN_COMMANDS {
+            let more = jobs.len() - MAX_SHOWN_COMMANDS;
             text.push_str(&format!(
                 "… and {more} more like these, one for each node\n"
             ));
@@ -68,15 +70,15 @@ impl Launcher for Slurm {
     fn submit(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
-        let jobs = script::plan_jobs(task, wanted, choice)?;
+        let jobs = script::plan_jobs(task, request, choice)?;
         save_script(&task.folder, &script::write_script(task)?)?;
         for script::JobRequest { node, arguments } in jobs {
-            let output = call("sbatch", &arguments)?.require_success("sbatch")?;
+            let output = run_command("sbatch", &arguments)?.require_success("sbatch")?;
             on_job(FleetJob {
                 id: parse_job_id(&output)?,
                 node,
@@ -86,20 +88,20 @@ impl Launcher for Slurm {
         Ok(())
     }
 
-    fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+    fn query_states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
         let mut states = Vec::new();
-        for some in jobs.chunks(MAX_AT_ONCE) {
-            states.extend(query_states(task, some)?);
+        for chunk in jobs.chunks(MAX_JOBS_PER_QUERY) {
+            states.extend(query_chunk(task, chunk)?);
         }
         Ok(states)
     }
 
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
-        let name = script::job_name(&task.fleet);
-        for some in jobs.chunks(MAX_AT_ONCE) {
+        let name = script::format_job_name(&task.fleet);
+        for chunk in jobs.chunks(MAX_JOBS_PER_QUERY) {
             // scancel fails if one of the jobs is unknown, and would end a job of another name if
             // numbers were reused.
-            let listed = query_queue(&name, some)?;
+            let listed = query_queue(&name, chunk)?;
             let open = listed
                 .iter()
                 .filter(|one| matches!(one.stage, Stage::Queued | Stage::Running));
@@ -109,7 +111,7 @@ impl Launcher for Slurm {
             }
             let mut arguments = to_strings(&["--quiet"]);
             arguments.extend(open);
-            call("scancel", &arguments)?.require_success("scancel")?;
+            run_command("scancel", &arguments)?.require_success("scancel")?;
         }
         Ok(())
     }
@@ -122,14 +124,17 @@ fn to_strings(arguments: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn query_states(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
-    let name = script::job_name(&task.fleet);
+fn query_chunk(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+    let name = script::format_job_name(&task.fleet);
     let mut listed = query_queue(&name, jobs)?;
-    let restarts = squeue(&format!("--Format={}", jobs::RESTARTS), jobs)?;
-    let known: BTreeSet<String> = listed.iter().map(|one| one.job.clone()).collect();
-    let forgotten: Vec<&FleetJob> = jobs.iter().filter(|job| !known.contains(&job.id)).collect();
+    let restarts = run_squeue(&format!("--Format={}", jobs::RESTARTS_FORMAT), jobs)?;
+    let queue_ids: BTreeSet<String> = listed.iter().map(|one| one.job.clone()).collect();
+    let forgotten: Vec<&FleetJob> = jobs
+        .iter()
+        .filter(|job| !queue_ids.contains(&job.id))
+        .collect();
     listed.extend(read_accounting(&name, &forgotten)?);
-    Ok(jobs::states(
+    Ok(jobs::combine_states(
         jobs,
         &listed,
         &jobs::parse_restarts(&restarts),
@@ -138,10 +143,13 @@ fn query_states(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchE
 
 /// Queries the queue's entries for jobs.
 fn query_queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<ListedJob>, LaunchError> {
-    jobs::parse(&squeue(&format!("--format={}", jobs::FORMAT), jobs)?, name)
+    jobs::parse_squeue(
+        &run_squeue(&format!("--format={}", jobs::SQUEUE_FORMAT), jobs)?,
+        name,
+    )
 }
 
-fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
+fn run_squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
     let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
     let jobs = format!("--jobs={}", ids.join(","));
     let arguments = to_strings(&[
@@ -152,8 +160,8 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
         &jobs,
         format,
     ]);
-    let output = call("squeue", &arguments)?;
-    // squeue fails for a single forgotten job; in a list it skips forgotten ones.
+    let output = run_command("squeue", &arguments)?;
+    // squeue fails if its only job is one that Slurm has forgotten; in a list, it skips such jobs.
     if !output.is_success && output.message.contains("Invalid job id") {
         return Ok(String::new());
     }
@@ -166,17 +174,11 @@ fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<ListedJob>, Lau
         return Ok(Vec::new());
     }
     let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
-    let wanted = format!("--jobs={}", ids.join(","));
-    let format = format!("--format={}", jobs::ACCOUNTED);
-    let arguments = [
-        "--noheader",
-        "--parsable2",
-        "--allocations",
-        &wanted,
-        &format,
-    ];
-    match call("sacct", &to_strings(&arguments)) {
-        Ok(output) if output.is_success => jobs::parse_accounted(&output.stdout, name),
+    let jobs = format!("--jobs={}", ids.join(","));
+    let format = format!("--format={}", jobs::SACCT_FORMAT);
+    let arguments = ["--noheader", "--parsable2", "--allocations", &jobs, &format];
+    match run_command("sacct", &to_strings(&arguments)) {
+        Ok(output) if output.is_success => jobs::parse_sacct(&output.stdout, name),
         Ok(_) | Err(LaunchError::Absent { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -191,7 +193,7 @@ fn parse_job_id(output: &str) -> Result<String, LaunchError> {
     if id.is_empty() || id.len() > 20 || !id.bytes().all(|b| b.is_ascii_digit()) {
         return Err(LaunchError::UnexpectedOutput {
             program: "sbatch".to_owned(),
-            output: plain(output.trim()),
+            output: escape_controls(output.trim()),
         });
     }
     Ok(id.to_owned())

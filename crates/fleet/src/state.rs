@@ -1,4 +1,4 @@
-//! The state of a fleet's nodes, from what they wrote and what the scheduler says.
+//! The state of a fleet's nodes, from their files and from the states of their jobs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use pinwise_record::{
 };
 
 /// Combines snapshots and jobs into the state of a fleet. `jobs`: as the scheduler reports them;
-/// `None` if it cannot be asked.
+/// `None` if it did not answer.
 #[must_use]
 pub fn fleet_status(
     fleet: &FleetRecord,
@@ -40,7 +40,7 @@ pub fn fleet_status(
     }
     let nodes: Vec<NodeStatus> = by_node
         .into_iter()
-        .map(|(node, sources)| node_status(node, &sources, jobs.is_some()))
+        .map(|(node, sources)| make_node_status(node, &sources, jobs.is_some()))
         .collect();
     let unbound = jobs.unwrap_or_default().iter();
     let waiting = unbound.filter(|job| job.node.is_none() && job.stage == Stage::Queued);
@@ -63,7 +63,7 @@ pub fn fleet_status(
     }
 }
 
-/// What is known about a node.
+/// The files and the jobs of a node.
 #[derive(Default)]
 struct NodeSources<'a> {
     snapshot: Option<&'a NodeSnapshot>,
@@ -77,7 +77,7 @@ fn is_from_unlisted_node(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
     fleet.nodes.is_empty() && (snapshot.newest.is_some() || !snapshot.done.is_empty())
 }
 
-fn node_status(node: &str, sources: &NodeSources<'_>, scheduler_answers: bool) -> NodeStatus {
+fn make_node_status(node: &str, sources: &NodeSources<'_>, scheduler_answers: bool) -> NodeStatus {
     let NodeSources { snapshot, jobs } = sources;
     let steps = snapshot.map(|snapshot| snapshot.record.steps.as_slice());
     let steps = steps.unwrap_or_default();
@@ -131,15 +131,15 @@ fn node_status(node: &str, sources: &NodeSources<'_>, scheduler_answers: bool) -
 
 /// Why a node ended without all records.
 fn explain_failure(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String> {
-    let of_job = job.filter(|job| job.stage == Stage::Failed);
-    let of_job = of_job.map(|job| job.description.clone());
-    let of_job = of_job.filter(|text| !text.is_empty());
+    let job_reason = job.filter(|job| job.stage == Stage::Failed);
+    let job_reason = job_reason.map(|job| job.description.clone());
+    let job_reason = job_reason.filter(|text| !text.is_empty());
     let Some(snapshot) = snapshot else {
-        return of_job;
+        return job_reason;
     };
     let failed = snapshot.record.steps.iter();
     let mut failed = failed.filter(|step| step.state == StepState::Failed);
-    let of_step = failed.find_map(|step| step.why.clone());
+    let step_reason = failed.find_map(|step| step.why.clone());
     let has_ended = snapshot.ended.is_some();
     let lost = snapshot
         .newest
@@ -149,12 +149,12 @@ fn explain_failure(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> O
             let attempt = begun.attempt;
             format!("attempt {attempt} did not end by itself: the node was lost, or pinwise killed")
         });
-    match (of_step, of_job, lost) {
-        (_, Some(of_job), Some(lost)) => Some(format!("{of_job}; {lost}")),
+    match (step_reason, job_reason, lost) {
+        (_, Some(job_reason), Some(lost)) => Some(format!("{job_reason}; {lost}")),
         (_, None, Some(lost)) => Some(lost),
-        (Some(of_step), Some(of_job), None) => Some(format!("{of_step}; {of_job}")),
-        (Some(of_step), None, None) => Some(of_step),
-        (None, of_job, None) => of_job,
+        (Some(step_reason), Some(job_reason), None) => Some(format!("{step_reason}; {job_reason}")),
+        (Some(step_reason), None, None) => Some(step_reason),
+        (None, job_reason, None) => job_reason,
     }
 }
 

@@ -15,8 +15,8 @@
 //! parallel = 8
 //! ```
 //!
-//! The built-in ones are such files. Values are quoted on insertion: every node or folder name is
-//! one word of the command.
+//! The built-in templates are such files. Values are quoted on insertion, so that every name of a
+//! node or a folder is one word of the command.
 
 mod fill;
 mod parse;
@@ -34,7 +34,7 @@ use super::files::{Folder, IfExists, Readers};
 use super::folder::FolderError;
 use super::hostlist;
 use super::launcher::{
-    Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, is_job_id, one_line,
+    Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, is_job_id, join_to_line,
 };
 use super::node_folder::NodeFolder;
 use pinwise_record::FleetJob;
@@ -52,23 +52,23 @@ pub const BUILT_IN: [(&str, &str); 4] = [
 
 /// The text of a built-in template.
 #[must_use]
-pub fn built_in(name: &str) -> Option<&'static str> {
+pub fn find_built_in(name: &str) -> Option<&'static str> {
     let found = BUILT_IN.iter().find(|(other, _)| *other == name);
     found.map(|(_, text)| *text)
 }
 
-/// The order for one node.
+/// What is submitted for one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Order {
+struct NodeJob {
     node: String,
-    /// A file to write among the scripts, and its content.
+    /// The script's file name and content, if the template has a script.
     script: Option<(String, String)>,
     /// The command; `None` if only files are written.
     command: Option<String>,
 }
 
 impl Template {
-    fn values(&self, task: &Task, wanted: &NodeRequest, node: &str) -> Values {
+    fn values_for(&self, task: &Task, request: &NodeRequest, node: &str) -> Values {
         let text = |path: &Path| path.display().to_string();
         let program = text(&task.folder.join("pinwise"));
         let folder = text(&task.folder);
@@ -77,29 +77,29 @@ impl Template {
         let mut argv: Vec<String> = words.map(str::to_owned).to_vec();
         argv.extend(["--node", node].map(str::to_owned));
         argv.extend(self.arguments.iter().cloned());
-        let seconds = wanted.time.map(|time| time.as_secs().max(1));
+        let seconds = request.time.map(|time| time.as_secs().max(1));
         let label = format!("pinwise-{}-{node}", task.fleet);
         Values {
             node: node.to_owned(),
             fleet: task.fleet.clone(),
             name: format!("pinwise-{}", task.fleet),
-            label: dns_label(&label),
+            label: to_dns_label(&label),
             folder,
             program,
             argv,
             log: text(&task.folder.join("nodes").join(node).join("log")),
             script: None,
             job: None,
-            time: seconds.map(clock_time),
+            time: seconds.map(format_clock_time),
             seconds: seconds.map(|seconds| seconds.to_string()),
-            partition: wanted.partition.clone(),
-            constraint: wanted.constraint.clone(),
-            account: wanted.account.clone(),
+            partition: request.partition.clone(),
+            constraint: request.constraint.clone(),
+            account: request.account.clone(),
         }
     }
 
-    fn order(&self, task: &Task, wanted: &NodeRequest, node: &str) -> Order {
-        let mut values = self.values(task, wanted, node);
+    fn prepare_job(&self, task: &Task, request: &NodeRequest, node: &str) -> NodeJob {
+        let mut values = self.values_for(task, request, node);
         let script = self.script.as_ref().map(|script| {
             let name = format!("{node}{}", self.ending);
             (name, fill(script, &values, self.quoting))
@@ -107,7 +107,7 @@ impl Template {
         let path = |name: &str| task.folder.join("jobs").join(name).display().to_string();
         values.script = script.as_ref().map(|(name, _)| path(name));
         let command = self.submit.as_ref();
-        Order {
+        NodeJob {
             node: node.to_owned(),
             script,
             command: command.map(|text| fill(text, &values, Quoting::Shell)),
@@ -116,17 +116,17 @@ impl Template {
 
     fn render_for_job(&self, text: &str, task: &Task, job: &FleetJob) -> String {
         let node = job.node.as_deref().unwrap_or_default();
-        let mut values = self.values(task, &NodeRequest::default(), node);
+        let mut values = self.values_for(task, &NodeRequest::default(), node);
         values.job = Some(job.id.clone());
         fill(text, &values, Quoting::Shell)
     }
 
-    fn refuse_unused(&self, wanted: &NodeRequest) -> Result<(), LaunchError> {
+    fn refuse_unsupported(&self, request: &NodeRequest) -> Result<(), LaunchError> {
         let refused = [
-            ("--partition", "partition", wanted.partition.is_some()),
-            ("--constraint", "constraint", wanted.constraint.is_some()),
-            ("--account", "account", wanted.account.is_some()),
-            ("--time", "time", wanted.time.is_some()),
+            ("--partition", "partition", request.partition.is_some()),
+            ("--constraint", "constraint", request.constraint.is_some()),
+            ("--account", "account", request.account.is_some()),
+            ("--time", "time", request.time.is_some()),
         ];
         for (option, placeholder, is_given) in refused {
             if is_given && !self.uses(placeholder) {
@@ -136,7 +136,7 @@ impl Template {
                 )));
             }
         }
-        if wanted.is_array {
+        if request.is_array {
             return Err(LaunchError::Impossible(format!(
                 "--array: the launcher {} starts one job per node; omit it",
                 self.name
@@ -151,9 +151,9 @@ impl Launcher for Template {
         &self.name
     }
 
-    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
-        self.refuse_unused(wanted)?;
-        let nodes = match (&wanted.list, wanted.count, &self.prefix) {
+    fn choose(&self, request: &NodeRequest) -> Result<Choice, LaunchError> {
+        self.refuse_unsupported(request)?;
+        let nodes = match (&request.list, request.count, &self.prefix) {
             (Some(list), _, _) => {
                 let nodes = hostlist::expand(list);
                 nodes.map_err(|error| LaunchError::Impossible(format!("--nodelist {error}")))?
@@ -179,17 +179,17 @@ impl Launcher for Template {
     fn plan(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
     ) -> Result<String, LaunchError> {
         let mut text = String::new();
         for node in &choice.nodes {
-            let order = self.order(task, wanted, node);
-            if let Some((name, script)) = &order.script {
+            let node_job = self.prepare_job(task, request, node);
+            if let Some((name, script)) = &node_job.script {
                 let path = task.folder.join("jobs").join(name);
                 text.push_str(&format!("# {}\n{}\n", path.display(), script.trim_end()));
             }
-            if let Some(command) = &order.command {
+            if let Some(command) = &node_job.command {
                 text.push_str(command.trim_end());
                 text.push('\n');
             }
@@ -200,33 +200,33 @@ impl Launcher for Template {
     fn submit(
         &self,
         task: &Task,
-        wanted: &NodeRequest,
+        request: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
         require_host_names(choice.nodes.iter())?;
-        let orders: Vec<Order> = choice
+        let node_jobs: Vec<NodeJob> = choice
             .nodes
             .iter()
-            .map(|node| self.order(task, wanted, node))
+            .map(|node| self.prepare_job(task, request, node))
             .collect();
-        let jobs = make_folders(task, &orders)?;
+        let jobs = make_folders(task, &node_jobs)?;
         run::for_each_parallel(
-            &orders,
+            &node_jobs,
             self.parallel,
-            |order| self.submit_one(&jobs, order),
-            |order, id| {
+            |node_job| self.submit_job(&jobs, node_job),
+            |node_job, id| {
                 on_job(FleetJob {
                     id,
-                    node: Some(order.node.clone()),
+                    node: Some(node_job.node.clone()),
                     submitted: submitted.to_owned(),
                 });
             },
         )
     }
 
-    fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+    fn query_states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
         let mut states = Vec::new();
         let Some(status) = &self.status else {
             return Ok(states);
@@ -248,7 +248,7 @@ impl Launcher for Template {
             },
             |_, state| states.push(state),
         )?;
-        // Threads answer in any order; a node's newest job comes last.
+        // Answers come in any order, but the newest job of a node must come last.
         let place = |state: &JobState| jobs.iter().position(|job| job.id == state.job);
         states.sort_by_key(place);
         Ok(states)
@@ -262,7 +262,7 @@ impl Launcher for Template {
             )));
         };
         require_host_names(jobs.iter().filter_map(|job| job.node.as_ref()))?;
-        let states = self.states(task, jobs)?;
+        let states = self.query_states(task, jobs)?;
         let has_ended = |job: &FleetJob| {
             let state = states.iter().find(|state| state.job == job.id);
             state.is_some_and(|s| matches!(s.stage, Stage::Ended | Stage::Failed))
@@ -282,19 +282,19 @@ impl Launcher for Template {
 }
 
 impl Template {
-    fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
-        if let Some((name, script)) = &order.script {
+    fn submit_job(&self, jobs: &Folder, node_job: &NodeJob) -> Result<String, LaunchError> {
+        if let Some((name, script)) = &node_job.script {
             let script = script.as_bytes();
             jobs.put(name, script, IfExists::Replace, Readers::OwnerExecutes)?;
         }
-        let Some(command) = &order.command else {
-            return Ok(order.node.clone());
+        let Some(command) = &node_job.command else {
+            return Ok(node_job.node.clone());
         };
         let done = run::run_in_shell(&self.name, command)?;
         let out = done.require_success(&self.name)?;
         let unexpected = || LaunchError::UnexpectedOutput {
             program: self.name.clone(),
-            output: one_line(out.lines()),
+            output: join_to_line(out.lines()),
         };
         let job = self.job.as_ref().ok_or_else(unexpected)?;
         let found = out.lines().find_map(|line| job.captures(line.trim_end()));
@@ -313,20 +313,21 @@ impl Template {
             if let Some(found) = pattern.captures(answer) {
                 let text = found.get(1).or(found.get(0));
                 let text = text.map_or("", |text| text.as_str());
-                return (*stage, one_line(text.lines()));
+                return (*stage, join_to_line(text.lines()));
             }
         }
-        (Stage::Unknown, one_line(answer.lines()))
+        (Stage::Unknown, join_to_line(answer.lines()))
     }
 }
 
-/// Makes the folder of scripts, and each node's log, which the shell opens before pinwise starts.
-fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
+/// Makes each node's log, which the shell opens before pinwise starts, and the folder of scripts,
+/// which is returned.
+fn make_folders(task: &Task, node_jobs: &[NodeJob]) -> Result<Folder, FolderError> {
     let folder = Folder::open(&task.folder).map_err(|e| FolderError::file(&task.folder, e))?;
     let nodes = Arc::new(folder.ensure_folder("nodes", Readers::Group)?);
-    for order in orders {
-        nodes.ensure_folder(&order.node, Readers::Group)?;
-        NodeFolder::new(nodes.clone(), &order.node).make_log()?;
+    for node_job in node_jobs {
+        nodes.ensure_folder(&node_job.node, Readers::Group)?;
+        NodeFolder::new(nodes.clone(), &node_job.node).make_log()?;
     }
     folder.ensure_folder("jobs", Readers::Owner)
 }
@@ -342,20 +343,20 @@ fn require_host_names<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result
     }
 }
 
-/// `HH:MM:SS`.
-fn clock_time(seconds: u64) -> String {
+/// Writes seconds as `HH:MM:SS`.
+fn format_clock_time(seconds: u64) -> String {
     let (minutes, seconds) = (seconds / 60, seconds % 60);
     format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)
 }
 
-/// The name as a label of RFC 1123: lower case, digits and `-`, up to 63 characters. A changed name
-/// gets a hash appended, so that two names never become one label.
-fn dns_label(name: &str) -> String {
-    let plain = |c: char| match c.to_ascii_lowercase() {
+/// Converts a name to a label of RFC 1123: lower-case letters, digits and `-`, up to 63 characters.
+/// A hash is appended if the name had to be changed, so that two names never become one label.
+fn to_dns_label(name: &str) -> String {
+    let to_allowed = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
         _ => '-',
     };
-    let label: String = name.chars().map(plain).collect();
+    let label: String = name.chars().map(to_allowed).collect();
     if label == name && label.len() <= 63 && !label.ends_with('-') {
         return label;
     }

@@ -1,23 +1,22 @@
-//! What nodes are and how they are set, as small numbers: a value that all nodes share is stored
-//! once.
+//! The hardware and the settings of nodes, as indices: a value that all nodes share is stored once.
 
 use std::collections::HashMap;
 
 use pinwise_record::FleetNode;
 
-/// No value.
+/// The index of a node without a value.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
-/// What a machine is, whatever its settings: nodes that differ here are never equals.
+/// The kind of a machine, whatever its settings: nodes that differ here never share a group.
 pub(crate) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
 
-/// Other hardware: many nodes that differ here are no equals, however few they are. Versions and
-/// tunings must be distinguished from that.
+/// Other hardware. Nodes that differ here may form a group of their own even if it is small, unlike
+/// nodes that differ in a version or a tuning.
 pub(crate) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
-/// The shape of the machine as the system reports it; follows from other settings if those differ.
+/// The topology that the system reports. It also changes when one of [`SHAPING`] does.
 pub(crate) const SHAPE: &str = "topology";
-/// Settings that change the shape.
+/// Attributes that change [`SHAPE`].
 pub(crate) const SHAPING: [&str; 5] = [
     "smt",
     "numa-nodes-per-package",
@@ -30,7 +29,7 @@ pub(crate) const SHAPING: [&str; 5] = [
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) columns: Vec<Attribute>,
-    places: HashMap<String, usize>,
+    place_by_name: HashMap<String, usize>,
     nodes: usize,
 }
 
@@ -42,17 +41,17 @@ pub(crate) struct Attribute {
     pub(crate) values: Vec<String>,
     /// Index into `values` for each node; [`ABSENT`] if it has none.
     of_nodes: Vec<u32>,
-    places: HashMap<String, u32>,
+    place_by_name: HashMap<String, u32>,
 }
 
 impl Attributes {
-    /// The next node's.
-    pub(crate) fn add(&mut self, all: Vec<(String, String)>) {
-        for (name, value) in all {
-            let place = match self.places.get(&name) {
+    /// Adds the attributes of the next node.
+    pub(crate) fn add(&mut self, attributes: Vec<(String, String)>) {
+        for (name, value) in attributes {
+            let place = match self.place_by_name.get(&name) {
                 Some(place) => *place,
                 None => {
-                    self.places.insert(name.clone(), self.columns.len());
+                    self.place_by_name.insert(name.clone(), self.columns.len());
                     self.columns.push(Attribute {
                         name,
                         ..Attribute::default()
@@ -66,12 +65,14 @@ impl Attributes {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Attribute> {
-        self.places.get(name).map(|place| &self.columns[*place])
+        self.place_by_name
+            .get(name)
+            .map(|place| &self.columns[*place])
     }
 }
 
 impl Attribute {
-    /// A node's value.
+    /// The index of a node's value.
     pub(crate) fn value_of(&self, node: usize) -> u32 {
         self.of_nodes.get(node).copied().unwrap_or(ABSENT)
     }
@@ -82,13 +83,13 @@ impl Attribute {
         self.values.get(at).map(String::as_str)
     }
 
-    /// How many of some nodes have each value, the most frequent first, of
-    /// equals the one met first.
+    /// How many of some nodes have each value, the most frequent first; of equally frequent values,
+    /// the one met first.
     pub(crate) fn count_values(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
         let mut counts = vec![0usize; self.values.len()];
         for node in nodes {
-            let count = usize::try_from(self.value_of(*node)).ok();
-            if let Some(count) = count.and_then(|at| counts.get_mut(at)) {
+            let value = usize::try_from(self.value_of(*node)).ok();
+            if let Some(count) = value.and_then(|at| counts.get_mut(at)) {
                 *count += 1;
             }
         }
@@ -99,7 +100,7 @@ impl Attribute {
 
     fn set(&mut self, node: usize, value: String) {
         let next = u32::try_from(self.values.len()).unwrap_or(ABSENT);
-        let place = *self.places.entry(value).or_insert_with_key(|value| {
+        let place = *self.place_by_name.entry(value).or_insert_with_key(|value| {
             self.values.push(value.clone());
             next
         });
@@ -108,13 +109,13 @@ impl Attribute {
     }
 }
 
-/// Everything that a node is and how it is set. Its name and addresses are not included: they
-/// differ by design.
+/// All attributes of a node, by name. Its host name and addresses are not included: they differ by
+/// design.
 pub(crate) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = Vec::new();
+    let mut attributes: Vec<(String, String)> = Vec::new();
     let mut push = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            all.push((name.to_owned(), value));
+            attributes.push((name.to_owned(), value));
         }
     };
     if let Some(host) = &node.host {
@@ -130,8 +131,8 @@ pub(crate) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
         if !node.settings.contains_key("numa-nodes-per-package") {
             push("numa-nodes", Some(host.counts.numa_nodes.to_string()));
         }
-        let bare = Some("none".to_owned());
-        let hypervisor = machine.hypervisor.clone().or(bare);
+        let bare_metal = Some("none".to_owned());
+        let hypervisor = machine.hypervisor.clone().or(bare_metal);
         for (name, value) in [
             ("microcode", &machine.microcode),
             ("kernel", &machine.kernel),
@@ -145,12 +146,12 @@ pub(crate) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
             push(SHAPE, Some(host.shape_hash.clone()));
         }
     }
-    let is_known_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
+    let is_known_by_host = |name: &str| attributes.iter().any(|(known, _)| known == name);
     let settings = node
         .settings
         .iter()
         .filter(|(name, _)| !is_known_by_host(name));
     let settings: Vec<_> = settings.map(|(n, v)| (n.clone(), v.clone())).collect();
-    all.extend(settings);
-    all
+    attributes.extend(settings);
+    attributes
 }

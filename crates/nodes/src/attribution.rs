@@ -1,5 +1,5 @@
-//! Which part of the difference between two groups comes from what, for workloads that a step
-//! profiled on their nodes: nodes are its repeats, and their spread its error.
+//! What causes the difference between two groups, for workloads that a step profiled on their
+//! nodes. Each node counts as a repeat; the spread between nodes is the error.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -13,12 +13,13 @@ use pinwise_stats::describe::{mean, sd};
 /// Half-width of a 95 % interval, in standard errors.
 const NORMAL: f64 = 1.96;
 
-/// For each step that is a profile on both sides, paired as its figures are.
-pub(crate) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
+/// Attributes the difference of each step that profiled a workload on both sides. Steps are paired
+/// as their figures are.
+pub(crate) fn attribute_differences(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
     match_figures(&find_profiled(a), &find_profiled(b))
         .into_iter()
         .flat_map(|(in_a, in_b)| {
-            let found = match [repeats(a, &in_a.step), repeats(b, &in_b.step)] {
+            let found = match [make_repeats(a, &in_a.step), make_repeats(b, &in_b.step)] {
                 [Some(a), Some(b)] => AttributionRecord::attribute_all(&a, &b, "unit"),
                 _ => Vec::new(),
             };
@@ -30,7 +31,7 @@ pub(crate) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
         .collect()
 }
 
-/// CPU times of steps that are profiles.
+/// The CPU-time figures, which every step with a profile has.
 fn find_profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     let figures = list_figures(side).into_iter();
     figures
@@ -38,34 +39,34 @@ fn find_profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
         .collect()
 }
 
-fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
+fn make_repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
     let find = |name: &str| {
         let mut figures = side.nodes.figures.iter();
         figures.find(|figure| figure.step == step && figure.name == name)
     };
-    let all = PER_UNIT.map(find);
-    let cpu = all[1]?;
+    let per_unit = PER_UNIT.map(find);
+    let cpu = per_unit[1]?;
     let value = |figure: Option<&Figure>, node: usize| {
         let value = figure?.values.get(node).copied()?;
         value.is_finite().then_some(value)
     };
     let repeat = |node: usize| {
-        let cpu_s = value(all[1], node).filter(|cpu_s| *cpu_s > 0.0)?;
+        let cpu_s = value(per_unit[1], node).filter(|cpu_s| *cpu_s > 0.0)?;
         let half = 0.5 * (cpu.highs.get(node)? - cpu.lows.get(node)?);
         Some(Repeat {
             units: 1.0,
-            wall_s: value(all[0], node),
+            wall_s: value(per_unit[0], node),
             cpu_s,
-            samples: round_count(cpu_s, half),
-            hints: value(all[2], node)? / cpu_s,
-            accesses: value(all[3], node).map(|time_s| time_s / cpu_s),
-            unread: value(all[4], node).unwrap_or(0.0) / cpu_s,
+            samples: count_samples(cpu_s, half),
+            hints: value(per_unit[2], node)? / cpu_s,
+            accesses: value(per_unit[3], node).map(|time_s| time_s / cpu_s),
+            unread: value(per_unit[4], node).unwrap_or(0.0) / cpu_s,
         })
     };
-    let nodes = carrying(side, &all);
+    let nodes = select_central_nodes(side, &per_unit);
     let repeats: Vec<Repeat> = nodes.iter().filter_map(|node| repeat(*node)).collect();
     let [pause_ns, cycle_ns, memory_ns] =
-        PER_UNIT_FACTS.map(|name| find(name).and_then(|figure| fact(&nodes, figure)));
+        PER_UNIT_FACTS.map(|name| find(name).and_then(|figure| mean_with_error(&nodes, figure)));
     (!repeats.is_empty()).then_some(Repeats {
         repeats,
         facts: Facts {
@@ -77,9 +78,9 @@ fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
     })
 }
 
-/// Nodes near their group's centre by elapsed and by CPU time: as with ratios of figures, others do
-/// not carry the difference.
-fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
+/// Nodes near their group's centre in elapsed and in CPU time. As with ratios of figures, nodes far
+/// from it are left out.
+fn select_central_nodes(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
     let mut nodes = side.group.nodes.clone();
     for figure in per_unit.iter().take(2).copied().flatten() {
         let log = |node: &usize| {
@@ -90,37 +91,37 @@ fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
         };
         let logs: Vec<f64> = side.group.nodes.iter().map(log).collect();
         let is_near = is_near_centre(&logs);
-        // A node without elapsed time may still carry the rest.
+        // A node without elapsed time still counts for the other figures.
         nodes.retain(|node| !log(node).is_finite() || is_near(log(node)));
     }
     nodes
 }
 
-/// Samples whose counting error is an interval of this half-width.
-fn round_count(value: f64, half: f64) -> u64 {
+/// The number of samples whose counting error gives an interval of this half-width.
+fn count_samples(value: f64, half: f64) -> u64 {
     whole((NORMAL * value / half).powi(2).clamp(1.0, 1e15))
 }
 
-/// The nodes' mean, by their spread, which says less the fewer they are; of one
-/// node by its own interval.
-fn fact(nodes: &[usize], figure: &Figure) -> Option<Measured> {
-    let of = |column: &[f64]| -> Vec<f64> {
-        let all = Nodes::select(column, nodes);
-        all.filter(|value| value.is_finite()).collect()
+/// The nodes' mean, with an error from their spread, widened for few nodes. A single node has the
+/// error of its own interval.
+fn mean_with_error(nodes: &[usize], figure: &Figure) -> Option<Measured> {
+    let list_finite = |column: &[f64]| -> Vec<f64> {
+        let values = Nodes::select(column, nodes);
+        values.filter(|value| value.is_finite()).collect()
     };
-    let values = of(&figure.values);
+    let values = list_finite(&figure.values);
     if let ([value], [low], [high]) = (
         values.as_slice(),
-        of(&figure.lows).as_slice(),
-        of(&figure.highs).as_slice(),
+        list_finite(&figure.lows).as_slice(),
+        list_finite(&figure.highs).as_slice(),
     ) {
         return Some(Measured::new(*value, Some(*low), Some(*high)));
     }
-    let many = values.len() as f64;
-    let student = StudentsT::new(0.0, 1.0, (many - 1.0).max(1.0)).ok()?;
+    let count = values.len() as f64;
+    let student = StudentsT::new(0.0, 1.0, (count - 1.0).max(1.0)).ok()?;
     (!values.is_empty()).then(|| Measured {
         value: mean(&values),
-        error: sd(&values) / many.sqrt() * student.inverse_cdf(0.975) / NORMAL,
+        error: sd(&values) / count.sqrt() * student.inverse_cdf(0.975) / NORMAL,
     })
 }
 

@@ -5,34 +5,34 @@
 //! freedom of the smaller group: hardware generations differ in size and spread,
 //! and Welch's own (1947) claims too much for groups of two or three.
 //! Nodes further than five robust scales from their group's centre are left out.
-//! There are many figures: those reported to differ are selected as in a report
-//! over one fleet, by Benjamini and Hochberg (1995), so that a difference is
-//! reported for one in twenty pairs of equal fleets.
+//! Because there are many figures, those reported to differ are selected by
+//! Benjamini and Hochberg (1995), as in a report of one fleet: equal fleets are
+//! then reported to differ in one of twenty comparisons.
 
 use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::attribution::attributions;
+use crate::attribution::attribute_differences;
 use crate::nodes::{Figure, Nodes};
 use crate::population::median;
 use crate::side::{Side, is_near_centre, list_figures, match_figures};
-use crate::words::{describe_change, names};
+use crate::words::{describe_change, join_names};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjust_p_values;
 use pinwise_stats::separate::ln_choose;
 
-/// Confidence of intervals, one side.
+/// Upper end of a 95 % interval, as a quantile.
 const QUANTILE: f64 = 0.975;
 /// Rate of false discoveries among the figures reported to differ.
-const RATE: f64 = 0.05;
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
 /// Smaller differences are not mentioned in the sentence.
 const MIN_EFFECT: f64 = 0.01;
 /// Figures named in the sentence.
-const MAX_NAMED: usize = 3;
-/// Names listed in an error.
-const MAX_NAMES: usize = 5;
+const MAX_NAMED_FIGURES: usize = 3;
+/// Figures listed in an error.
+const MAX_LISTED_LABELS: usize = 5;
 
 /// Why two groups cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -47,28 +47,28 @@ pub enum DiffError {
     },
 }
 
-/// Compares two groups: B over A.
+/// Compares two groups of nodes. Ratios are B over A.
 ///
 /// # Errors
-/// [`DiffError`].
-pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
-    let (of_a, of_b) = (list_figures(a), list_figures(b));
-    let pairs = match_figures(&of_a, &of_b);
+/// [`DiffError::NothingCommon`] if the groups share no figure.
+pub fn compare_groups(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
+    let (figures_a, figures_b) = (list_figures(a), list_figures(b));
+    let pairs = match_figures(&figures_a, &figures_b);
     let (mut changes, p_values): (Vec<FleetFigureChange>, Vec<f64>) = pairs
         .iter()
         .filter_map(|(in_a, in_b)| compare_figure(a, b, in_a, in_b))
         .unzip();
     if changes.is_empty() {
-        let labels = |figures: &[&Figure]| {
+        let list_labels = |figures: &[&Figure]| {
             let labels: Vec<String> = figures.iter().map(|figure| figure.label()).collect();
             match labels.as_slice() {
                 [] => "none".to_owned(),
-                some => names(some, MAX_NAMES),
+                labels => join_names(labels, MAX_LISTED_LABELS),
             }
         };
         return Err(DiffError::NothingCommon {
-            a: labels(&of_a),
-            b: labels(&of_b),
+            a: list_labels(&figures_a),
+            b: list_labels(&figures_b),
         });
     }
     adjust_and_mark(&mut changes, &p_values);
@@ -78,18 +78,18 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
         let mut all = pairs.iter();
         all.any(|(a, b)| std::ptr::eq(*a, **figure) || std::ptr::eq(*b, **figure))
     };
-    let only_one = of_a
+    let only_one = figures_a
         .iter()
-        .chain(&of_b)
+        .chain(&figures_b)
         .filter(|figure| !is_paired(figure))
         .map(|figure| figure.label());
     Ok(FleetDiff {
         a: describe_side(a),
         b: describe_side(b),
         settings: compare_settings(a, b),
-        attributions: attributions(a, b),
+        attributions: attribute_differences(a, b),
         only_one: only_one.collect(),
-        sentence: sentence(&changes),
+        sentence: summarize(&changes),
         figures: changes,
     })
 }
@@ -102,21 +102,21 @@ fn describe_side(side: Side<'_>) -> FleetSide {
     }
 }
 
-/// Compares a figure that both have. Returns its unadjusted p-value with it, NaN without an
-/// interval; `None` if there is no ratio.
+/// Compares a figure that both have. Returns the change with its unadjusted p-value (NaN without an
+/// interval), or `None` if there is no ratio.
 fn compare_figure(
     a: Side<'_>,
     b: Side<'_>,
     in_a: &Figure,
     in_b: &Figure,
 ) -> Option<(FleetFigureChange, f64)> {
-    let values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
-        let all = Nodes::select(&figure.values, &side.group.nodes);
-        all.filter(|value| value.is_finite()).collect()
+    let list_values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
+        let values = Nodes::select(&figure.values, &side.group.nodes);
+        values.filter(|value| value.is_finite()).collect()
     };
-    let (of_a, of_b) = (values(a, in_a), values(b, in_b));
-    let (typical_a, typical_b) = (median(&of_a), median(&of_b));
-    let compared = compare_samples(&of_a, &of_b);
+    let (values_a, values_b) = (list_values(a, in_a), list_values(b, in_b));
+    let (typical_a, typical_b) = (median(&values_a), median(&values_b));
+    let compared = compare_samples(&values_a, &values_b);
     let (ratio, certainty) = match compared {
         Some((estimate, certainty)) => (estimate.exp(), certainty),
         None => (typical_b / typical_a, None),
@@ -144,7 +144,7 @@ fn compare_figure(
 fn adjust_and_mark(changes: &mut [FleetFigureChange], p_values: &[f64]) {
     for (change, p) in changes.iter_mut().zip(adjust_p_values(p_values)) {
         change.p_adjusted = p.is_finite().then_some(p);
-        change.differs = p <= RATE && (change.ratio - 1.0).abs() >= MIN_EFFECT;
+        change.differs = p <= FALSE_DISCOVERY_RATE && (change.ratio - 1.0).abs() >= MIN_EFFECT;
     }
 }
 
@@ -167,11 +167,10 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Certainty>)> {
     if a.len() < 2 || b.len() < 2 {
         return Some((estimate, None));
     }
-    let of_mean = |logs: &[f64]| sd(logs).powi(2) / logs.len() as f64;
-    let (va, vb) = (of_mean(&a), of_mean(&b));
-    let total = va + vb;
-    if total <= 0.0 {
-        // No spread: exact p-value of a permutation of the labels.
+    let squared_error = |logs: &[f64]| sd(logs).powi(2) / logs.len() as f64;
+    let error = (squared_error(&a) + squared_error(&b)).sqrt();
+    if error <= 0.0 {
+        // No spread: the exact p-value of a permutation test.
         let p = if estimate == 0.0 {
             1.0
         } else {
@@ -182,12 +181,12 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Certainty>)> {
     }
     let freedom = a.len().min(b.len()) as f64 - 1.0;
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let half_width = student.inverse_cdf(QUANTILE) * total.sqrt();
-    let p = 2.0 * student.sf(estimate.abs() / total.sqrt());
+    let half_width = student.inverse_cdf(QUANTILE) * error;
+    let p = 2.0 * student.sf(estimate.abs() / error);
     Some((estimate, Some(Certainty { half_width, p })))
 }
 
-/// Logarithms of the values that carry a comparison.
+/// Logarithms of the values near their group's centre.
 fn take_logarithms(values: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let is_near = is_near_centre(&logs);
@@ -218,9 +217,9 @@ fn usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
         .collect()
 }
 
-/// The answer, the largest change first.
-fn sentence(changes: &[FleetFigureChange]) -> String {
-    let all = changes.len();
+/// The conclusion in words, the largest change first.
+fn summarize(changes: &[FleetFigureChange]) -> String {
+    let figures = changes.len();
     let describe = |change: &FleetFigureChange| {
         let (more, less) = direction(&change.unit);
         let by = describe_change(change.ratio, more, less);
@@ -229,20 +228,22 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
         let largest = changes.first().map(describe).unwrap_or_default();
         return format!(
-            "One node per side gives no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
+            "One node per side gives no interval: whether the two differ is unknown. Of {figures} figures, the largest ratio: in B {largest}."
         );
     }
     let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if differing.is_empty() {
-        return format!("B differs from A by 1 % or more with certainty in none of {all} figures.");
+        return format!(
+            "B differs from A by 1 % or more with certainty in none of {figures} figures."
+        );
     }
     let largest: Vec<String> = differing
         .iter()
-        .take(MAX_NAMED)
+        .take(MAX_NAMED_FIGURES)
         .map(|change| describe(change))
         .collect();
     format!(
-        "In B {}. {} of {all} figures differ by 1 % or more.",
+        "In B {}. {} of {figures} figures differ by 1 % or more.",
         largest.join("; "),
         differing.len()
     )

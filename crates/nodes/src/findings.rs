@@ -1,24 +1,24 @@
-//! Further findings on a fleet: what is missing, and which part of the answer to distrust.
+//! Further findings on a fleet: missing nodes and steps, and limits of the comparison.
 
 use std::collections::BTreeSet;
 
 use crate::attributes::{Attribute, SHAPE};
 use crate::groups::Group;
 use crate::nodes::Nodes;
-use crate::words::names;
+use crate::words::join_names;
 use pinwise_format::count;
 use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
 use pinwise_stats::outliers::MIN_MEMBERS;
 
-/// Names listed in a sentence.
+/// Maximum number of names listed in a sentence.
 const MAX_NAMES: usize = 8;
-/// Reasons listed one by one.
+/// Maximum number of reasons of missing steps that get a finding each.
 const MAX_REASONS: usize = 10;
-/// Clocks further apart than this make the order of records uncertain.
-const CLOCK_S: f64 = 2.0;
+/// Clocks off by more than this, in seconds, are reported: the order of records is uncertain.
+const MAX_CLOCK_OFFSET_S: f64 = 2.0;
 
-/// All findings, the heaviest first.
-pub(crate) fn findings(
+/// All findings, those of the greatest weight first.
+pub(crate) fn list_findings(
     nodes: &Nodes,
     groups: &[Group],
     outliers: &[FleetOutlier],
@@ -26,16 +26,16 @@ pub(crate) fn findings(
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(record) = record {
-        found.extend(missing(nodes, record));
-        found.extend(left_out_finding(record));
-        found.extend(check_planted(nodes, record, outliers));
+        found.extend(find_missing_nodes(nodes, record));
+        found.extend(find_left_out(record));
+        found.extend(check_planted_faults(nodes, record, outliers));
     }
-    found.extend(lacking(nodes));
-    found.extend(check_skipped(nodes));
-    found.extend(clocks(nodes));
-    found.extend(restart_finding(nodes));
-    found.extend(small_groups(groups));
-    found.extend(free(nodes, groups));
+    found.extend(find_failed_steps(nodes));
+    found.extend(find_skipped_records(nodes));
+    found.extend(find_wrong_clocks(nodes));
+    found.extend(find_restarted(nodes));
+    found.extend(find_small_groups(groups));
+    found.extend(find_free_settings(nodes, groups));
     if nodes.not_numbers > 0 {
         found.push(Finding::new(
             "not-a-number",
@@ -51,24 +51,24 @@ pub(crate) fn findings(
     found
 }
 
-fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
+fn find_missing_nodes(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
     let named: BTreeSet<&String> = record.nodes.iter().collect();
     let absent: Vec<&&String> = named.iter().filter(|node| !nodes.has(node)).collect();
-    let many = absent.len().max(record.asked.saturating_sub(nodes.len()));
-    if many == 0 {
+    let number = absent.len().max(record.asked.saturating_sub(nodes.len()));
+    if number == 0 {
         return None;
     }
-    let verb = if many == 1 { "has" } else { "have" };
+    let verb = if number == 1 { "has" } else { "have" };
     let who = if absent.is_empty() {
         String::new()
     } else {
-        format!(": {}", names(&absent, MAX_NAMES))
+        format!(": {}", join_names(&absent, MAX_NAMES))
     };
     let finding = Finding::new(
         "missing-nodes",
         Severity::Problem,
         format!(
-            "{many} of {} {verb} no record{who}.",
+            "{number} of {} {verb} no record{who}.",
             count(record.asked, "node")
         ),
         format!(
@@ -76,21 +76,21 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
             record.id
         ),
     );
-    Some(finding.with_evidence("nodes", many))
+    Some(finding.with_evidence("nodes", number))
 }
 
-fn left_out_finding(record: &FleetRecord) -> Option<Finding> {
-    let many = record.left_out.len();
-    (many > 0).then(|| {
-        let what = count(many, "node");
-        let why = names(&record.left_out, MAX_NAMES);
+fn find_left_out(record: &FleetRecord) -> Option<Finding> {
+    let number = record.left_out.len();
+    (number > 0).then(|| {
+        let what = count(number, "node");
+        let why = join_names(&record.left_out, MAX_NAMES);
         let sentence = format!("{what} did not answer: {why}.");
-        Finding::new("left-out", Severity::Warning, sentence, "").with_evidence("nodes", many)
+        Finding::new("left-out", Severity::Warning, sentence, "").with_evidence("nodes", number)
     })
 }
 
-/// For a simulated fleet, whose faults are known.
-fn check_planted(
+/// Compares the outliers with the known faults of a simulated fleet.
+fn check_planted_faults(
     nodes: &Nodes,
     record: &FleetRecord,
     outliers: &[FleetOutlier],
@@ -120,7 +120,7 @@ fn check_planted(
     )
 }
 
-fn lacking(nodes: &Nodes) -> Vec<Finding> {
+fn find_failed_steps(nodes: &Nodes) -> Vec<Finding> {
     let mut reasons: Vec<_> = nodes.lacking.iter().collect();
     reasons.sort_by_key(|(_, lacking)| std::cmp::Reverse(lacking.len()));
     let mut found: Vec<Finding> = reasons
@@ -131,7 +131,7 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
             let sentence = format!(
                 "No record of step {step} on {} ({}): {why}",
                 count(lacking.len(), "node"),
-                names(&who, MAX_NAMES)
+                join_names(&who, MAX_NAMES)
             );
             let advice = "pinwise fleet resume runs what is missing.";
             Finding::new("failed-step", Severity::Warning, sentence, advice)
@@ -155,9 +155,9 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
     found
 }
 
-fn check_skipped(nodes: &Nodes) -> Option<Finding> {
-    let many = nodes.skipped.len();
-    (many > 0).then(|| {
+fn find_skipped_records(nodes: &Nodes) -> Option<Finding> {
+    let number = nodes.skipped.len();
+    (number > 0).then(|| {
         let listed: Vec<String> = nodes
             .skipped
             .iter()
@@ -165,23 +165,23 @@ fn check_skipped(nodes: &Nodes) -> Option<Finding> {
             .collect();
         let sentence = format!(
             "{} could not be used: {}.",
-            count(many, "record"),
-            names(&listed, MAX_NAMES)
+            count(number, "record"),
+            join_names(&listed, MAX_NAMES)
         );
         Finding::new("skipped-records", Severity::Warning, sentence, "")
-            .with_evidence("records", many)
+            .with_evidence("records", number)
     })
 }
 
-fn clocks(nodes: &Nodes) -> Option<Finding> {
-    let apart = nodes.clocks.iter().zip(&nodes.names);
-    let mut apart: Vec<(f64, &String)> = apart
-        .filter(|(ahead, _)| ahead.abs() > CLOCK_S)
+fn find_wrong_clocks(nodes: &Nodes) -> Option<Finding> {
+    let clocks = nodes.clocks.iter().zip(&nodes.names);
+    let mut wrong: Vec<(f64, &String)> = clocks
+        .filter(|(ahead, _)| ahead.abs() > MAX_CLOCK_OFFSET_S)
         .map(|(ahead, node)| (*ahead, node))
         .collect();
-    apart.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-    let (most, _) = *apart.first()?;
-    let who: Vec<String> = apart
+    wrong.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    let (most, _) = *wrong.first()?;
+    let who: Vec<String> = wrong
         .iter()
         .map(|(ahead, node)| format!("{node} {ahead:+.0} s"))
         .collect();
@@ -189,69 +189,65 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
         "clocks",
         Severity::Warning,
         format!(
-            "The clock of {} is more than {CLOCK_S:.0} s off: {}.",
-            count(apart.len(), "node"),
-            names(&who, MAX_NAMES)
+            "The clock of {} is more than {MAX_CLOCK_OFFSET_S:.0} s off: {}.",
+            count(wrong.len(), "node"),
+            join_names(&who, MAX_NAMES)
         ),
         "Times of their records are by their own clocks; measurements are not affected. Run a time service (NTP) there.",
     );
     Some(
         finding
-            .with_evidence("nodes", apart.len())
+            .with_evidence("nodes", wrong.len())
             .with_evidence("most_s", most),
     )
 }
 
-fn restart_finding(nodes: &Nodes) -> Option<Finding> {
-    let many = nodes.begun_again.len();
-    (many > 0).then(|| {
-        let who: Vec<&String> = nodes
-            .begun_again
-            .iter()
-            .map(|at| &nodes.names[*at])
-            .collect();
-        let verb = if many == 1 { "was" } else { "were" };
+fn find_restarted(nodes: &Nodes) -> Option<Finding> {
+    let number = nodes.restarted.len();
+    (number > 0).then(|| {
+        let who: Vec<&String> = nodes.restarted.iter().map(|at| &nodes.names[*at]).collect();
+        let verb = if number == 1 { "was" } else { "were" };
         let sentence = format!(
             "{} {verb} started more than once: {}. Each step counts once.",
-            count(many, "node"),
-            names(&who, MAX_NAMES)
+            count(number, "node"),
+            join_names(&who, MAX_NAMES)
         );
-        Finding::new("begun-again", Severity::Note, sentence, "").with_evidence("nodes", many)
+        Finding::new("begun-again", Severity::Note, sentence, "").with_evidence("nodes", number)
     })
 }
 
-fn small_groups(groups: &[Group]) -> Option<Finding> {
+fn find_small_groups(groups: &[Group]) -> Option<Finding> {
     let small: Vec<&Group> = groups
         .iter()
         .filter(|g| g.nodes.len() < MIN_MEMBERS)
         .collect();
-    let many: usize = small.iter().map(|group| group.nodes.len()).sum();
-    (many > 0).then(|| {
+    let number: usize = small.iter().map(|group| group.nodes.len()).sum();
+    (number > 0).then(|| {
         let listed: Vec<&str> = small.iter().map(|group| group.name.as_str()).collect();
         let sentence = format!(
             "{} are in groups of fewer than {MIN_MEMBERS}, whose figures are shown but not judged: {}.",
-            count(many, "node"),
-            names(&listed, 4)
+            count(number, "node"),
+            join_names(&listed, 4)
         );
         let advice = "Compare two groups with pinwise fleet diff.";
-        Finding::new("small-groups", Severity::Note, sentence, advice).with_evidence("nodes", many)
+        Finding::new("small-groups", Severity::Note, sentence, advice).with_evidence("nodes", number)
     })
 }
 
-/// Settings that vary freely: none of their values is an anomaly.
-fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
+/// Finds settings that vary freely, so that none of their values is an anomaly.
+fn find_free_settings(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     let largest = groups.first()?;
     let columns = nodes.attributes.columns.iter().zip(&largest.usual);
     let is_reported =
         |column: &Attribute| column.name != SHAPE && column.count_values(&largest.nodes).len() > 1;
-    let free: Vec<&String> = columns
+    let free_settings: Vec<&String> = columns
         .filter(|(column, usual)| usual.is_none() && is_reported(column))
         .map(|(column, _)| &column.name)
         .collect();
-    (!free.is_empty()).then(|| {
+    (!free_settings.is_empty()).then(|| {
         let sentence = format!(
             "Most nodes of the largest group share no value of {}: it is not compared.",
-            names(&free, MAX_NAMES)
+            join_names(&free_settings, MAX_NAMES)
         );
         Finding::new("free-settings", Severity::Note, sentence, "").with_weight(1)
     })

@@ -1,63 +1,64 @@
 //! Groups of nodes that should be alike.
 //!
-//! Nodes with another kind of processor are never equals. For every other attribute, a value that
-//! many hold makes a population of its own: a BIOS or kernel being rolled out. A value that few
-//! hold is an anomaly of those nodes, and they stay with the others: in a group of their own they
-//! would be compared with nobody. Populations by version or tuning that are too small to be judged
-//! well also stay together; those of other hardware never do.
+//! Nodes with different kinds of processor are never in one group. For every other attribute, a
+//! value that many nodes have makes a population of its own, such as a BIOS or kernel that is being
+//! rolled out. A value that few nodes have is an anomaly: these nodes stay in the group of the
+//! others, since a group of their own would be too small to compare. Populations by version or
+//! tuning that are too small to be judged well also stay together; populations of different
+//! hardware never do.
 
 use crate::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
 use crate::nodes::Nodes;
 use pinwise_stats::outliers::MIN_MEMBERS;
 
-/// A value is a population if more than this share of the nodes hold it. With few nodes, one alone
-/// never is; nor, for other hardware, a fifth of them that could not be judged by themselves.
-const POPULATION: f64 = 0.1;
-/// Nodes that make a group by a version or a tuning: fewer are judged better among others than by
-/// themselves.
-const LARGE: usize = 20;
-/// An attribute varies freely if populations cover less than this: a serial number, say, or the
-/// name of a rack.
-const COVERED: f64 = 2.0 / 3.0;
+/// A value makes a population if more than this share of the nodes have it. `find_populations` has
+/// two exceptions for small groups.
+const MIN_POPULATION_SHARE: f64 = 0.1;
+/// Minimum size of a group by a version or a tuning: fewer nodes are judged better together with
+/// others.
+const MIN_TUNING_GROUP: usize = 20;
+/// An attribute varies freely, such as a serial number or the name of a rack, if its populations
+/// cover less than this share of the nodes.
+const MIN_COVERED_SHARE: f64 = 2.0 / 3.0;
 
 /// Nodes that should be alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What it is called.
+    /// The processor, and what differs from other groups with the same one.
     pub name: String,
-    /// Places of its nodes.
+    /// Indices into `Nodes`.
     pub nodes: Vec<usize>,
-    /// Its nodes' usual value of each attribute, as indices into `Attributes`; `None` if values
-    /// differ freely.
+    /// The usual value of each attribute, in the order of `Attributes`; `None` if its values vary
+    /// freely.
     pub(crate) usual: Vec<Option<u32>>,
 }
 
-/// A setting of a node that is not its group's.
+/// A setting of a node that differs from its group's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Anomaly {
     pub(crate) node: usize,
-    /// Place of the attribute.
+    /// Index of the attribute.
     pub(crate) attribute: usize,
     pub(crate) value: u32,
     pub(crate) usual: u32,
 }
 
-/// What an attribute's values are among some nodes.
-struct Values {
-    /// Those held by many, the most frequent first.
-    populations: Vec<(u32, usize)>,
+/// The values that many of some nodes have, for one attribute.
+struct Populations {
+    /// Values with their number of nodes, the most frequent first.
+    values: Vec<(u32, usize)>,
     is_free: bool,
 }
 
-impl Values {
+impl Populations {
     fn has(&self, value: u32) -> bool {
-        self.populations.iter().any(|(known, _)| *known == value)
+        self.values.iter().any(|(known, _)| *known == value)
     }
 }
 
-/// The groups of a fleet's nodes, the largest first.
+/// Divides a fleet's nodes into groups, the largest first.
 #[must_use]
-pub fn groups(nodes: &Nodes) -> Vec<Group> {
+pub fn group_nodes(nodes: &Nodes) -> Vec<Group> {
     let all: Vec<usize> = (0..nodes.len()).collect();
     let kinds: Vec<&Attribute> = { KIND.iter() }
         .filter_map(|name| nodes.attributes.find(name))
@@ -71,7 +72,7 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
     }
     let mut done: Vec<Vec<usize>> = Vec::new();
     while let Some(members) = open.pop() {
-        match split(nodes, &members) {
+        match split_by_populations(nodes, &members) {
             Some(parts) => open.extend(parts),
             None if members.is_empty() => {}
             None => done.push(members),
@@ -82,20 +83,20 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
         .into_iter()
         .map(|members| make_group(nodes, members))
         .collect();
-    name(nodes, &mut groups);
+    name_groups(nodes, &mut groups);
     groups
 }
 
-/// Settings of a group's nodes that are not the group's.
-pub(crate) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
+/// Lists settings of a group's nodes that differ from the group's.
+pub(crate) fn find_anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
     let mut found = Vec::new();
     let columns = &nodes.attributes.columns;
     for (attribute, (column, usual)) in columns.iter().zip(&group.usual).enumerate() {
         let Some(usual) = *usual else { continue };
-        let values = values(column, &group.nodes);
+        let populations = find_populations(column, &group.nodes);
         for node in &group.nodes {
             let value = column.value_of(*node);
-            if value != ABSENT && !values.has(value) {
+            if value != ABSENT && !populations.has(value) {
                 found.push(Anomaly {
                     node: *node,
                     attribute,
@@ -108,7 +109,7 @@ pub(crate) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
     remove_consequences(nodes, found)
 }
 
-/// A shape that follows from another setting is not reported separately.
+/// Drops an anomaly of the shape if another anomaly of the same node explains it.
 fn remove_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
     let name = |d: &Anomaly| nodes.attributes.columns[d.attribute].name.as_str();
     let shaped: std::collections::BTreeSet<usize> = found
@@ -136,39 +137,37 @@ fn group_by_value(attribute: &Attribute, nodes: &[usize]) -> Vec<Vec<usize>> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-fn values(attribute: &Attribute, nodes: &[usize]) -> Values {
+fn find_populations(attribute: &Attribute, nodes: &[usize]) -> Populations {
     let counts = attribute.count_values(nodes);
     let all: usize = counts.iter().map(|(_, count)| count).sum();
-    let is_hardware = is_hardware(attribute);
     let is_few = |count: usize| {
-        let is_small = count as f64 <= POPULATION * all as f64;
-        let is_odd = is_hardware && count < MIN_MEMBERS && 5 * count <= all;
+        let is_small = count as f64 <= MIN_POPULATION_SHARE * all as f64;
+        // Too few to be judged by themselves, and at most a fifth.
+        let is_odd = is_hardware(attribute) && count < MIN_MEMBERS && 5 * count <= all;
         is_small || is_odd || (count == 1 && all > 3)
     };
     let many = counts.iter().filter(|(_, count)| !is_few(*count));
     let covered: usize = many.clone().map(|(_, count)| count).sum();
-    Values {
-        populations: many.copied().collect(),
-        is_free: all == 0 || (covered as f64) < COVERED * all as f64,
+    Populations {
+        values: many.copied().collect(),
+        is_free: all == 0 || (covered as f64) < MIN_COVERED_SHARE * all as f64,
     }
 }
 
-/// Splits nodes by the first attribute with several populations; `None` if there is none. Nodes
-/// with another value join the part that they agree with most in everything else.
-fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
+/// Splits nodes by the first attribute with several populations; `None` if no attribute has. Nodes
+/// with a rare value join the part with which they agree in most other attributes.
+fn split_by_populations(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     let columns = &nodes.attributes.columns;
-    let shape_last = |column: &&Attribute| column.name == SHAPE;
+    let is_shape = |column: &&Attribute| column.name == SHAPE;
     let mut order: Vec<&Attribute> = columns.iter().collect();
-    order.sort_by_key(shape_last);
+    order.sort_by_key(is_shape);
     let (column, populations) = order.iter().find_map(|column| {
-        let values = values(column, members);
-        let is_hardware = [&HARDWARE[..], &SHAPING]
-            .concat()
-            .contains(&column.name.as_str());
-        let is_group = |(_, count): &&(u32, usize)| is_hardware || *count >= LARGE;
-        let parts = values.populations.iter().filter(is_group);
+        let populations = find_populations(column, members);
+        let is_group =
+            |(_, count): &&(u32, usize)| is_hardware(column) || *count >= MIN_TUNING_GROUP;
+        let parts = populations.values.iter().filter(is_group);
         let parts: Vec<u32> = parts.map(|(value, _)| *value).collect();
-        (!values.is_free && parts.len() > 1).then_some((*column, parts))
+        (!populations.is_free && parts.len() > 1).then_some((*column, parts))
     })?;
     let mut parts: Vec<Vec<usize>> = vec![Vec::new(); populations.len()];
     let mut others = Vec::new();
@@ -179,7 +178,7 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
             None => others.push(*node),
         }
     }
-    let usual: Vec<Vec<Option<u32>>> = parts.iter().map(|part| modes(columns, part)).collect();
+    let usual: Vec<Vec<Option<u32>>> = parts.iter().map(|part| find_modes(columns, part)).collect();
     for node in others {
         let agreement = |usual: &Vec<Option<u32>>| {
             let pairs = columns.iter().zip(usual);
@@ -187,7 +186,7 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
                 .filter(|(c, mode)| Some(c.value_of(node)) == **mode)
                 .count()
         };
-        // Of equally good parts the largest, which is the first.
+        // Of equally good parts, the first is the largest.
         let best = (0..parts.len()).max_by_key(|at| (agreement(&usual[*at]), usize::MAX - at))?;
         parts[best].push(node);
     }
@@ -197,22 +196,22 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     Some(parts)
 }
 
-/// Is it hardware, rather than a version or a tuning?
+/// Does it describe hardware, rather than a version or a tuning?
 fn is_hardware(attribute: &Attribute) -> bool {
     let name = attribute.name.as_str();
     HARDWARE.contains(&name) || SHAPING.contains(&name)
 }
 
-fn modes(columns: &[Attribute], nodes: &[usize]) -> Vec<Option<u32>> {
+fn find_modes(columns: &[Attribute], nodes: &[usize]) -> Vec<Option<u32>> {
     let mode = |column: &Attribute| column.count_values(nodes).first().map(|(value, _)| *value);
     columns.iter().map(mode).collect()
 }
 
 fn make_group(nodes: &Nodes, members: Vec<usize>) -> Group {
     let usual = nodes.attributes.columns.iter().map(|column| {
-        let values = values(column, &members);
-        let first = values.populations.first().map(|(value, _)| *value);
-        first.filter(|_| !values.is_free)
+        let populations = find_populations(column, &members);
+        let first = populations.values.first().map(|(value, _)| *value);
+        first.filter(|_| !populations.is_free)
     });
     Group {
         name: String::new(),
@@ -221,9 +220,9 @@ fn make_group(nodes: &Nodes, members: Vec<usize>) -> Group {
     }
 }
 
-/// Each group by its processor, and by what sets it apart from others of the
-/// same.
-fn name(nodes: &Nodes, groups: &mut [Group]) {
+/// Names each group by its processor, and by the settings that differ from other groups with the
+/// same processor.
+fn name_groups(nodes: &Nodes, groups: &mut [Group]) {
     let columns = &nodes.attributes.columns;
     let processor = |group: &Group| {
         let listed = columns.iter().zip(&group.usual).find_map(|(c, usual)| {

@@ -1,37 +1,37 @@
-//! Which nodes are outliers: all groups judged together, so that the rate of false
-//! discoveries is one over the whole fleet.
+//! Which nodes are outliers. All groups are judged together, so that the rate of false discoveries
+//! holds for the whole fleet.
 
 use std::collections::BTreeMap;
 
-use crate::groups::{Anomaly, Group, anomalies};
+use crate::groups::{Anomaly, Group, find_anomalies};
 use crate::nodes::Nodes;
 use crate::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjust_p_values, adjust_within_member, simes};
 use pinwise_stats::outliers::{JudgedFigure, MIN_MEMBERS};
 
-/// A group, judged.
+/// A group and the judgement of its nodes.
 #[derive(Debug)]
 pub(crate) struct JudgedGroup {
     pub(crate) population: Population,
-    pub(crate) judged: Vec<(Criterion, JudgedFigure)>,
-    /// Settings of its nodes that are not the group's.
+    figures: Vec<(Criterion, JudgedFigure)>,
+    /// Settings of its nodes that differ from the group's.
     pub(crate) anomalies: Vec<Anomaly>,
-    /// What is named of its nodes, by position in the group: what, and the rate of false
-    /// discoveries at which it is just named.
+    /// The outliers by position in the group, each with its criteria and their adjusted p-values.
     pub(crate) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
-    /// Nodes that had anything to be judged.
+    /// Number of nodes with a p-value.
     members: usize,
 }
 
-/// Judges all groups at a rate of false discoveries.
-pub(crate) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGroup> {
-    let mut open: Vec<JudgedGroup> = groups.iter().map(|g| JudgedGroup::new(nodes, g)).collect();
-    for (judged, group) in open.iter_mut().zip(groups) {
-        let apart = apart_by_setting(judged, group);
-        judged.judged = judged.population.judge(&apart);
+/// Judges all groups at a rate of false discoveries, 0 to 1.
+pub(crate) fn judge_groups(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGroup> {
+    let mut judged_groups: Vec<JudgedGroup> =
+        groups.iter().map(|g| JudgedGroup::new(nodes, g)).collect();
+    for (judged, group) in judged_groups.iter_mut().zip(groups) {
+        let apart = find_differently_set(judged, group);
+        judged.figures = judged.population.judge(&apart);
     }
-    select(&mut open, groups, rate);
-    open
+    name_outliers(&mut judged_groups, groups, rate);
+    judged_groups
 }
 
 impl JudgedGroup {
@@ -49,34 +49,36 @@ impl JudgedGroup {
         };
         Self {
             population,
-            judged: Vec::new(),
-            anomalies: anomalies(nodes, group),
+            figures: Vec::new(),
+            anomalies: find_anomalies(nodes, group),
             named: BTreeMap::new(),
             members: 0,
         }
     }
 
-    /// Figures of nodes that were judged.
-    pub(crate) fn figures_judged(&self) -> usize {
-        let single = self
-            .judged
+    /// Number of judged figures over all nodes.
+    pub(crate) fn count_judged_figures(&self) -> usize {
+        let figures = self
+            .figures
             .iter()
-            .filter(|(what, _)| matches!(what, Criterion::Figure(_)));
-        let finite = |judged: &JudgedFigure| judged.z.iter().filter(|z| z.is_finite()).count();
-        single.map(|(_, judged)| finite(judged)).sum()
+            .filter(|(criterion, _)| matches!(criterion, Criterion::Figure(_)));
+        let count_finite =
+            |judged: &JudgedFigure| judged.z.iter().filter(|z| z.is_finite()).count();
+        figures.map(|(_, judged)| count_finite(judged)).sum()
     }
 
-    /// The judgement of a figure.
-    pub(crate) fn find(&self, what: Criterion) -> Option<&JudgedFigure> {
-        let mut all = self.judged.iter();
-        all.find(|(known, _)| *known == what)
+    /// The judgement of one criterion.
+    pub(crate) fn find(&self, criterion: Criterion) -> Option<&JudgedFigure> {
+        let mut figures = self.figures.iter();
+        figures
+            .find(|(known, _)| *known == criterion)
             .map(|(_, judged)| judged)
     }
 }
 
-/// A node with other settings counts as another machine until the opposite is shown: it is judged,
-/// but is not used to judge others; unless half of the nodes are like that.
-fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
+/// Marks the nodes whose settings differ from the group's, unless at least half of the nodes do.
+/// They are judged, but the others are not judged by them.
+fn find_differently_set(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
     let mut apart = vec![false; group.nodes.len()];
     for anomaly in &judged.anomalies {
         if let Ok(place) = group.nodes.binary_search(&anomaly.node) {
@@ -90,61 +92,65 @@ fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
     apart
 }
 
-fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
-    let mut chances: Vec<f64> = Vec::new();
-    for (judged, group) in open.iter_mut().zip(groups) {
-        let of_node = |place: usize| {
-            let finite: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
-            if finite.is_empty() {
+fn name_outliers(judged_groups: &mut [JudgedGroup], groups: &[Group], rate: f64) {
+    let mut p_values: Vec<f64> = Vec::new();
+    for (judged, group) in judged_groups.iter_mut().zip(groups) {
+        let combine_p_values = |place: usize| {
+            let p_values_of_node: Vec<f64> = list_p_values(judged, place).map(|(_, p)| p).collect();
+            if p_values_of_node.is_empty() {
                 f64::NAN
             } else {
-                simes(finite.into_iter())
+                simes(p_values_of_node.into_iter())
             }
         };
-        let of_nodes: Vec<f64> = (0..group.nodes.len()).map(of_node).collect();
-        judged.members = of_nodes.iter().filter(|p| p.is_finite()).count();
-        chances.extend(of_nodes);
+        let node_p_values: Vec<f64> = (0..group.nodes.len()).map(combine_p_values).collect();
+        judged.members = node_p_values.iter().filter(|p| p.is_finite()).count();
+        p_values.extend(node_p_values);
     }
-    let members: usize = open.iter().map(|judged| judged.members).sum();
-    let adjusted = adjust_p_values(&chances);
+    let members: usize = judged_groups.iter().map(|judged| judged.members).sum();
+    let adjusted = adjust_p_values(&p_values);
     let selected = adjusted.iter().filter(|p| **p <= rate).count();
     let mut rest = adjusted.as_slice();
-    for (judged, group) in open.iter_mut().zip(groups) {
+    for (judged, group) in judged_groups.iter_mut().zip(groups) {
         let (own, others) = rest.split_at(group.nodes.len());
         rest = others;
         judged.named.clear();
         for (place, _) in own.iter().enumerate().filter(|(_, p)| **p <= rate) {
-            let named = named_figures(judged, place, selected, members, rate);
+            let named = select_criteria(judged, place, selected, members, rate);
             judged.named.insert(place, named);
         }
     }
 }
 
-/// What of a node was judged, and the chances.
-fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (Criterion, f64)> + '_ {
-    let all = judged.judged.iter();
-    let all = all.filter_map(move |(what, judged)| Some((*what, *judged.p.get(place)?)));
+/// The criteria by which a node was judged, with finite p-values.
+fn list_p_values(
+    judged: &JudgedGroup,
+    place: usize,
+) -> impl Iterator<Item = (Criterion, f64)> + '_ {
+    let figures = judged.figures.iter();
+    let all =
+        figures.filter_map(move |(criterion, judged)| Some((*criterion, *judged.p.get(place)?)));
     all.filter(|(_, p)| p.is_finite())
 }
 
-/// The figures of a selected node that are named. Combined figures are reported only if none of
+/// Selects the criteria that are named for an outlier. Combined figures are named only if none of
 /// them is named alone.
-fn named_figures(
+fn select_criteria(
     judged: &JudgedGroup,
     place: usize,
     selected: usize,
     members: usize,
     rate: f64,
 ) -> Vec<(Criterion, f64)> {
-    let (whats, p): (Vec<Criterion>, Vec<f64>) = chances_of(judged, place).unzip();
+    let (criteria, p): (Vec<Criterion>, Vec<f64>) = list_p_values(judged, place).unzip();
     let within = adjust_within_member(&p, selected, members);
-    let named = whats.into_iter().zip(within).filter(|(_, p)| *p <= rate);
+    let named = criteria.into_iter().zip(within).filter(|(_, p)| *p <= rate);
     let named: Vec<(Criterion, f64)> = named.collect();
     let is_alone = |figure: &usize| {
-        let what = Criterion::Figure(*figure);
-        named.iter().any(|(known, _)| *known == what)
+        let criterion = Criterion::Figure(*figure);
+        named.iter().any(|(known, _)| *known == criterion)
     };
-    let is_named = |what: &Criterion| match what {
+    let is_named = |criterion: &Criterion| match criterion {
         Criterion::Together(family) => {
             let family = &judged.population.families[*family];
             !family.figures.iter().any(&is_alone)
@@ -154,6 +160,6 @@ fn named_figures(
     named
         .iter()
         .copied()
-        .filter(|(what, _)| is_named(what))
+        .filter(|(criterion, _)| is_named(criterion))
         .collect()
 }

@@ -1,6 +1,6 @@
-//! The nodes of a fleet beside each other: which are equals, which of them differ from their peers,
-//! what those have in common; and one group against another. And simulated fleets to test all that
-//! on.
+//! Compares the nodes of a fleet: groups nodes that should be alike, finds nodes that differ from
+//! their peers and what these have in common, and compares one group with another. Simulated fleets
+//! test all of that.
 //!
 //! Reads records, measures and stores nothing. The statistics are those of
 //! [`pinwise_stats::outliers`] and [`pinwise_stats::discovery`].
@@ -19,10 +19,10 @@ mod side;
 pub mod simulate;
 mod words;
 
-pub use diff::{DiffError, diff};
-pub use groups::{Group, groups};
+pub use diff::{DiffError, compare_groups};
+pub use groups::{Group, group_nodes};
 pub use nodes::{Nodes, Skipped};
-pub use report::{ReportContext, report};
+pub use report::{ReportContext, compare_nodes};
 pub use side::Side;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The records of a fleet's nodes, kept as columns: a name or a setting that
-//! ten thousand nodes share is kept once.
+//! The records of a fleet's nodes, stored as columns: a name or a setting that
+//! ten thousand nodes share is stored once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use pinwise_record::{FleetNode, StepState};
 /// A record that could not be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its id, or file.
+    /// The record's id, or its file.
     pub what: String,
     /// The reason.
     pub why: String,
@@ -24,19 +24,20 @@ pub struct Nodes {
     pub(crate) figures: Vec<Figure>,
     pub(crate) simulated: usize,
     pub(crate) complete: usize,
-    /// Seconds that each node's clock was ahead; NaN if unknown.
+    /// Seconds by which each node's clock was ahead; NaN if unknown.
     pub(crate) clocks: Vec<f64>,
-    /// Nodes that lack a step, by step and reason.
+    /// Nodes without a record of a step, by step and reason.
     pub(crate) lacking: BTreeMap<(String, String), Vec<usize>>,
-    /// Nodes that were begun more than once.
-    pub(crate) begun_again: Vec<usize>,
-    /// Figures that are no numbers, and were left out.
+    /// Nodes that were started more than once.
+    pub(crate) restarted: Vec<usize>,
+    /// Number of figures that are not finite and were left out.
     pub(crate) not_numbers: usize,
     pub(crate) skipped: Vec<Skipped>,
-    /// Steps of all nodes, in the order in which they were met.
+    /// Steps of all nodes, in the order in which they were found.
     pub(crate) steps: Vec<String>,
     known: BTreeSet<String>,
-    places: HashMap<String, usize>,
+    /// Index of each figure, by its step, name and unit.
+    figure_places: HashMap<String, usize>,
 }
 
 /// A figure of all nodes.
@@ -47,13 +48,13 @@ pub(crate) struct Figure {
     pub(crate) unit: String,
     /// NaN if a node has none.
     pub(crate) values: Vec<f64>,
-    /// Ends of the intervals; NaN if there is none.
+    /// Ends of the intervals; NaN if a node has none.
     pub(crate) lows: Vec<f64>,
     pub(crate) highs: Vec<f64>,
 }
 
 impl Figure {
-    /// As reports name it.
+    /// Its name in reports.
     pub(crate) fn label(&self) -> String {
         format!("{} · {}", self.step, self.name)
     }
@@ -78,7 +79,7 @@ impl Nodes {
         self.names.is_empty()
     }
 
-    /// Notes a record that could not be used.
+    /// Records that a record could not be used.
     pub fn skip(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.skipped.push(Skipped {
             what: what.into(),
@@ -86,8 +87,7 @@ impl Nodes {
         });
     }
 
-    /// Adds a node. If there is already one of that name, it is left out and noted: which of the
-    /// two counts is unknown.
+    /// Adds a node. A second record of the same node is skipped.
     pub fn add(&mut self, node: FleetNode) {
         if !self.known.insert(node.node.clone()) {
             let why = format!("a second record of node {}", node.node);
@@ -101,7 +101,7 @@ impl Nodes {
         self.simulated += usize::from(is_simulated);
         self.clocks.push(node.clock_ahead_s.unwrap_or(f64::NAN));
         if node.attempts > 1 {
-            self.begun_again.push(at);
+            self.restarted.push(at);
         }
         let mut key = String::new();
         for figure in &node.figures {
@@ -114,9 +114,9 @@ impl Nodes {
                 key.push_str(part);
                 key.push('\0');
             }
-            let place = match self.places.get(key.as_str()) {
+            let place = match self.figure_places.get(key.as_str()) {
                 Some(place) => *place,
-                None => self.new_figure(&key, figure),
+                None => self.add_figure(&key, figure),
             };
             self.figures[place].set(at, figure);
         }
@@ -124,8 +124,9 @@ impl Nodes {
         self.records.push(node.header.id);
     }
 
-    fn new_figure(&mut self, key: &str, figure: &pinwise_record::NodeFigure) -> usize {
-        self.places.insert(key.to_owned(), self.figures.len());
+    fn add_figure(&mut self, key: &str, figure: &pinwise_record::NodeFigure) -> usize {
+        self.figure_places
+            .insert(key.to_owned(), self.figures.len());
         self.figures.push(Figure {
             step: figure.step.clone(),
             name: figure.name.clone(),
@@ -157,7 +158,7 @@ impl Nodes {
         self.complete += usize::from(is_complete);
     }
 
-    /// Steps that have figures, each once.
+    /// Steps with figures, each once.
     pub(crate) fn steps_with_figures(&self) -> Vec<String> {
         let mut steps: Vec<String> = Vec::new();
         for figure in &self.figures {
@@ -168,7 +169,7 @@ impl Nodes {
         steps
     }
 
-    /// A figure of some nodes, in their order.
+    /// The values of some nodes, in their order.
     pub(crate) fn select<'a>(
         column: &'a [f64],
         nodes: &'a [usize],

@@ -1,36 +1,36 @@
-//! What is judged of a group's nodes: their figures, and two kinds of derived figures.
+//! The criteria by which a group's nodes are judged: their figures, and two kinds of derived
+//! figures.
 //!
 //! *Together*: the mean distance of all figures of a step with the same unit. A fault that lowers
-//! eight bandwidths by two scales each makes an outlier of none of the figures, but clearly of all
-//! together. *Widths*: how wide the intervals of a step are; disturbances of a node show there
-//! first.
+//! eight bandwidths by two scales each is not visible in any one of them, but clearly in their
+//! mean. *Widths*: the widths of a step's intervals, in which a disturbed node shows first.
 
 use crate::groups::Group;
 use crate::nodes::{Figure, Nodes};
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::{Column, JudgedFigure, MIN_MEMBERS, Noise, find_bulk, judge};
 
-/// Differences of less than this, as a share, are of no interest, however
-/// certain: it is pinwise's usual smallest effect of interest.
+/// Smaller relative differences are of no interest, however certain: pinwise's usual smallest
+/// effect of interest.
 const MIN_EFFECT: f64 = 0.01;
-/// Smaller scales are not believed: a figure read off a coarse clock may be the same on all nodes.
+/// Minimum relative scale: a figure from a coarse clock may be the same on all nodes.
 const MIN_SCALE: f64 = 0.002;
-/// Widths that differ by less than a factor of 1.25 are of no interest.
-const MIN_WIDENING: f64 = 0.223;
-/// Distances that count for figures together, so that one wild figure does not
-/// speak for all.
+/// Widths that differ by less than a factor of 1.25 are of no interest: its logarithm.
+const MIN_LOG_WIDENING: f64 = 0.223;
+/// Distances are clipped to this in the mean of several figures, so that one wild figure does not
+/// decide.
 const MAX_DISTANCE: f64 = 5.0;
-/// Half-width of a 95 % interval in standard errors.
-const HALF_WIDTH: f64 = 1.96;
+/// Half-width of a 95 % interval, in standard errors.
+const NORMAL: f64 = 1.96;
 
-/// What is judged.
+/// A figure, or a derived figure, by which nodes are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Criterion {
-    /// A figure, by its place in `Nodes::figures`.
+    /// A figure, by its index in `Nodes::figures`.
     Figure(usize),
-    /// A family of figures, by its place in `Population::families`.
+    /// A family of figures, by its index in `Population::families`.
     Together(usize),
-    /// The intervals of a step, by its place in `Population::steps`.
+    /// The widths of a step's intervals, by its index in `Population::steps`.
     Widths(usize),
 }
 
@@ -39,19 +39,19 @@ pub(crate) enum Criterion {
 pub(crate) struct Family {
     pub(crate) step: String,
     pub(crate) unit: String,
-    /// Places in `Nodes::figures`.
+    /// Indices into `Nodes::figures`.
     pub(crate) figures: Vec<usize>,
 }
 
-/// A figure of a group's nodes, ready to be judged.
+/// The values of a criterion on a group's nodes.
 #[derive(Debug)]
 pub(crate) struct Measure {
-    pub(crate) what: Criterion,
+    pub(crate) criterion: Criterion,
     pub(crate) is_log: bool,
     pub(crate) column: Column,
 }
 
-/// A group as it is judged.
+/// All criteria of a group.
 #[derive(Debug)]
 pub(crate) struct Population {
     pub(crate) measures: Vec<Measure>,
@@ -68,7 +68,7 @@ impl Population {
             steps: Vec::new(),
         };
         for (place, figure) in nodes.figures.iter().enumerate() {
-            if let Some(measure) = measure(figure, place, group) {
+            if let Some(measure) = make_measure(figure, place, group) {
                 population.measures.push(measure);
                 population.join_family(figure, place);
             }
@@ -92,13 +92,13 @@ impl Population {
         }
     }
 
-    /// A step's mean logarithm of interval widths, each over its median.
+    /// Adds the mean logarithm of each step's interval widths, relative to each figure's median.
     fn add_widths(&mut self, nodes: &Nodes, group: &Group) {
         for step in &nodes.steps_with_figures() {
-            let of_step = nodes.figures.iter().filter(|f| f.step == *step);
-            let widths: Vec<Vec<f64>> = of_step
+            let step_figures = nodes.figures.iter().filter(|f| f.step == *step);
+            let widths: Vec<Vec<f64>> = step_figures
                 .map(|figure| log_widths(figure, &group.nodes))
-                .filter(|widths| most_are_known(widths))
+                .filter(|widths| are_most_known(widths))
                 .collect();
             if widths.is_empty() {
                 continue;
@@ -121,54 +121,54 @@ impl Population {
             };
             self.steps.push(step.clone());
             self.measures.push(Measure {
-                what: Criterion::Widths(self.steps.len() - 1),
+                criterion: Criterion::Widths(self.steps.len() - 1),
                 is_log: true,
                 column,
             });
         }
     }
 
-    /// Judges all; nodes `apart` (by place in the group) are not part of the
-    /// bulk. Differences too small to be of interest have a p-value of 1.
+    /// Judges all criteria. Others are not judged by the nodes marked `apart`, by position in the
+    /// group. Differences too small to be of interest have a p-value of 1.
     pub(crate) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, JudgedFigure)> {
-        let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
+        let is_width = |measure: &&Measure| matches!(measure.criterion, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
             self.measures.iter().partition(is_width);
         let (mut found, is_loud) = judge_measures(&single, apart, Noise::Wild);
-        // A clearly deviating node is not used to judge means and widths.
+        // By means and widths, other nodes are not judged by a node that clearly deviates.
         let apart = if 2 * is_loud.iter().filter(|l| **l).count() < is_loud.len() {
             is_loud
         } else {
             apart.to_vec()
         };
-        let together = self.together(&found);
+        let together = self.average_families(&found);
         let columns: Vec<&Column> = together.iter().map(|(_, column)| column).collect();
-        let whats = together.iter().map(|(what, _)| *what);
+        let criteria = together.iter().map(|(criterion, _)| *criterion);
         let means = judge(&columns, &apart, Noise::Averaged).figures;
         found.extend(
-            whats
+            criteria
                 .zip(means)
-                .filter_map(|(what, judged)| Some((what, judged?))),
+                .filter_map(|(criterion, judged)| Some((criterion, judged?))),
         );
         found.extend(judge_measures(&widths, &apart, Noise::Averaged).0);
         found
     }
 
-    fn together(&self, found: &[(Criterion, JudgedFigure)]) -> Vec<(Criterion, Column)> {
+    fn average_families(&self, found: &[(Criterion, JudgedFigure)]) -> Vec<(Criterion, Column)> {
         let families = self.families.iter().enumerate();
         let columns = families.filter_map(|(at, family)| {
-            let is_of = |what: &Criterion| matches!(what, Criterion::Figure(f) if family.figures.contains(f));
-            let of_family: Vec<&JudgedFigure> = found.iter()
-                .filter(|(what, _)| is_of(what))
+            let is_in_family = |criterion: &Criterion| matches!(criterion, Criterion::Figure(f) if family.figures.contains(f));
+            let judged_figures: Vec<&JudgedFigure> = found.iter()
+                .filter(|(criterion, _)| is_in_family(criterion))
                 .map(|(_, judged)| judged)
                 .collect();
-            if of_family.len() < 2 {
+            if judged_figures.len() < 2 {
                 return None;
             }
-            let nodes = of_family[0].z.len();
+            let nodes = judged_figures[0].z.len();
             let clipped = |z: f64| z.clamp(-MAX_DISTANCE, MAX_DISTANCE);
-            // A node that lacks one of them has another mean: it is left out.
-            let values = (0..nodes).map(|node| mean(of_family.iter().map(|j| clipped(j.z[node]))));
+            // The mean is NaN for a node that lacks a figure: such a node is not judged.
+            let values = (0..nodes).map(|node| mean(judged_figures.iter().map(|j| clipped(j.z[node]))));
             let column = Column {
                 values: values.collect(),
                 errors: Vec::new(),
@@ -180,9 +180,11 @@ impl Population {
         columns.collect()
     }
 
-    /// The measure of a figure or of widths.
-    pub(crate) fn measure(&self, what: Criterion) -> Option<&Measure> {
-        self.measures.iter().find(|measure| measure.what == what)
+    /// The measure of a figure or of widths; families have none.
+    pub(crate) fn find_measure(&self, criterion: Criterion) -> Option<&Measure> {
+        self.measures
+            .iter()
+            .find(|measure| measure.criterion == criterion)
     }
 }
 
@@ -197,17 +199,18 @@ fn judge_measures(
     let mut found = Vec::new();
     for (measure, judged) in measures.iter().zip(judgement.figures) {
         if let Some(mut judged) = judged {
-            measure.forgive(&mut judged);
-            found.push((measure.what, judged));
+            measure.ignore_small(&mut judged);
+            found.push((measure.criterion, judged));
         }
     }
     (found, judgement.is_loud)
 }
 
 impl Measure {
-    fn forgive(&self, judged: &mut JudgedFigure) {
-        let least = match self.what {
-            Criterion::Widths(_) => MIN_WIDENING,
+    /// Sets the p-value of differences too small to be of interest to 1.
+    fn ignore_small(&self, judged: &mut JudgedFigure) {
+        let least = match self.criterion {
+            Criterion::Widths(_) => MIN_LOG_WIDENING,
             Criterion::Figure(_) | Criterion::Together(_) if self.is_log => MIN_EFFECT.ln_1p(),
             Criterion::Figure(_) | Criterion::Together(_) => MIN_EFFECT * judged.bulk.centre.abs(),
         };
@@ -219,13 +222,13 @@ impl Measure {
         }
     }
 
-    /// A value as the figure has it.
-    pub(crate) fn plain(&self, value: f64) -> f64 {
+    /// Converts a value of the column to the figure's unit.
+    pub(crate) fn to_unit(&self, value: f64) -> f64 {
         if self.is_log { value.exp() } else { value }
     }
 }
 
-fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
+fn make_measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let values: Vec<f64> = Nodes::select(&figure.values, &group.nodes).collect();
     let finite = values.iter().filter(|v| v.is_finite());
     if finite.clone().count() < MIN_MEMBERS {
@@ -234,12 +237,12 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let is_log = finite.clone().all(|v| *v > 0.0);
     let lows = Nodes::select(&figure.lows, &group.nodes);
     let highs = Nodes::select(&figure.highs, &group.nodes);
-    let scaled = |v: f64| if is_log { v.ln() } else { v };
+    let to_column = |v: f64| if is_log { v.ln() } else { v };
     let errors = lows.zip(highs).map(|(low, high)| {
-        let width = scaled(high) - scaled(low);
+        let width = to_column(high) - to_column(low);
         let is_known = width.is_finite() && width > 0.0;
         if is_known {
-            width / (2.0 * HALF_WIDTH)
+            width / (2.0 * NORMAL)
         } else {
             0.0
         }
@@ -248,23 +251,23 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let column = Column {
         errors: errors.collect(),
         least_scale: MIN_SCALE * if is_log { 1.0 } else { typical },
-        values: values.iter().map(|v| scaled(*v)).collect(),
+        values: values.iter().map(|v| to_column(*v)).collect(),
         is_one_sided: false,
     };
     // A figure that is identical on most nodes, and almost identical on the others, shows nothing.
     find_bulk(&column.values)?;
     Some(Measure {
-        what: Criterion::Figure(place),
+        criterion: Criterion::Figure(place),
         is_log,
         column,
     })
 }
 
-/// Logarithms of the relative widths of a figure's intervals.
+/// Logarithms of the relative widths of a figure's intervals; NaN without an interval.
 fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
     let lows = Nodes::select(&figure.lows, nodes);
     let highs = Nodes::select(&figure.highs, nodes);
-    let of = |(low, high): (f64, f64)| {
+    let log_width = |(low, high): (f64, f64)| {
         let width = (high / low).ln();
         if low > 0.0 && width > 0.0 && width.is_finite() {
             width.ln()
@@ -272,10 +275,10 @@ fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
             f64::NAN
         }
     };
-    lows.zip(highs).map(of).collect()
+    lows.zip(highs).map(log_width).collect()
 }
 
-fn most_are_known(widths: &[f64]) -> bool {
+fn are_most_known(widths: &[f64]) -> bool {
     let finite = widths.iter().filter(|w| w.is_finite()).count();
     finite >= MIN_MEMBERS && 10 * finite >= 9 * widths.len()
 }
@@ -285,7 +288,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     quantile(&finite, 0.5)
 }
 
-/// NaN if empty.
+/// The mean; NaN of no values.
 pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
     sum / count

@@ -1,11 +1,11 @@
-//! The report of a fleet.
+//! The report of a fleet: groups, outliers, what outliers have in common, and findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::findings::findings;
-use crate::groups::{Group, groups};
-use crate::in_common::common;
-use crate::judgement::{JudgedGroup, judge};
+use crate::findings::list_findings;
+use crate::groups::{Group, group_nodes};
+use crate::in_common::find_common;
+use crate::judgement::{JudgedGroup, judge_groups};
 use crate::nodes::{Figure, Nodes};
 use crate::population::{Criterion, median};
 use crate::words::describe_ratio;
@@ -16,20 +16,20 @@ use pinwise_record::{
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::find_bulk;
 
-/// Maximum number of figures listed of a node; the strongest are.
+/// Maximum number of figures listed of a node, the strongest first.
 const MAX_FIGURES_PER_NODE: usize = 40;
 
-/// Nodes that the first sentence names.
+/// Maximum number of nodes named in the first sentence.
 const MAX_NAMED: usize = 2;
 
-/// What a report is made with.
+/// What a report needs beside the nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportContext<'a> {
     /// The fleet's id.
     pub fleet: &'a str,
     /// Its plan; `None` if unavailable.
     pub record: Option<&'a FleetRecord>,
-    /// This share of the named nodes may be named by chance on average; 0 to 1.
+    /// The share of the named nodes that may be named by chance, on average; 0 to 1.
     pub false_discoveries: f64,
     /// The time now, RFC 3339.
     pub now: &'a str,
@@ -37,78 +37,85 @@ pub struct ReportContext<'a> {
     pub host: &'a str,
 }
 
-/// Compares the nodes of a fleet with their peers.
+/// Compares each node of a fleet with its peers.
 #[must_use]
-pub fn report(nodes: &Nodes, asked: &ReportContext<'_>) -> FleetReport {
-    let groups = groups(nodes);
-    let judged = judge(nodes, &groups, asked.false_discoveries);
-    let outliers = outliers(nodes, &groups, &judged);
+pub fn compare_nodes(nodes: &Nodes, context: &ReportContext<'_>) -> FleetReport {
+    let groups = group_nodes(nodes);
+    let judged = judge_groups(nodes, &groups, context.false_discoveries);
+    let outliers = list_outliers(nodes, &groups, &judged);
     let common = groups
         .iter()
         .zip(&judged)
         .enumerate()
         .flat_map(|(place, (group, judged))| {
-            let label = |what| label(nodes, judged, what);
-            common(nodes, group, place, judged, label)
+            let label = |criterion| format_label(nodes, judged, criterion);
+            find_common(nodes, group, place, judged, label)
         })
         .collect();
-    let findings = findings(nodes, &groups, &outliers, asked.record);
-    let submitted = asked.record.map_or(asked.now, |record| &record.started);
-    let mut tags = asked
+    let findings = list_findings(nodes, &groups, &outliers, context.record);
+    let submitted = context.record.map_or(context.now, |record| &record.started);
+    let mut tags = context
         .record
         .map_or_else(Vec::new, |record| record.tags.clone());
-    let own = FleetRecord::tag(asked.fleet);
+    let own = FleetRecord::tag(context.fleet);
     if !tags.contains(&own) {
         tags.push(own);
     }
-    let figures_judged = judged.iter().map(JudgedGroup::figures_judged).sum();
+    let figures_judged = judged.iter().map(JudgedGroup::count_judged_figures).sum();
     FleetReport {
         header: Header {
             findings,
-            ..Header::new(format!("{}.report", asked.fleet), asked.now, tags)
+            ..Header::new(format!("{}.report", context.fleet), context.now, tags)
         },
-        fleet: asked.fleet.to_owned(),
+        fleet: context.fleet.to_owned(),
         submitted: submitted.to_owned(),
-        host: asked.host.to_owned(),
-        asked: asked.record.map_or(nodes.len(), |record| record.asked),
+        host: context.host.to_owned(),
+        asked: context.record.map_or(nodes.len(), |record| record.asked),
         nodes: nodes.len(),
         complete: nodes.complete,
-        false_discovery_rate: asked.false_discoveries,
+        false_discovery_rate: context.false_discoveries,
         judged: figures_judged,
-        sentence: sentence(nodes, &outliers, figures_judged, asked),
+        sentence: summarize(nodes, &outliers, figures_judged, context),
         groups: groups
             .iter()
-            .map(|group| group_record(nodes, group))
+            .map(|group| make_group_record(nodes, group))
             .collect(),
         outliers,
         common,
     }
 }
 
-fn sentence(
+fn summarize(
     nodes: &Nodes,
     outliers: &[FleetOutlier],
     figures_judged: usize,
-    asked: &ReportContext<'_>,
+    context: &ReportContext<'_>,
 ) -> String {
-    let all: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
+    let different: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
     if nodes.is_empty() {
         return "No node to compare.".to_owned();
     }
-    if all.is_empty() && figures_judged == 0 {
+    if different.is_empty() && figures_judged == 0 {
         return format!(
             "No setting differs among {}; no group is large enough to judge figures.",
             count(nodes.len(), "node")
         );
     }
-    let rate = round_percent(asked.false_discoveries);
-    if all.is_empty() {
+    let rate = round_percent(context.false_discoveries);
+    if different.is_empty() {
         let many = count(nodes.len(), "node");
         return format!("None of {many} is an outlier.");
     }
-    let verb = if all.len() == 1 { "differs" } else { "differ" };
-    let from = if all.len() == 1 { "its" } else { "their" };
-    let mut causes: Vec<String> = all.iter().map(|node| cause(node, outliers)).collect();
+    let verb = if different.len() == 1 {
+        "differs"
+    } else {
+        "differ"
+    };
+    let from = if different.len() == 1 { "its" } else { "their" };
+    let mut causes: Vec<String> = different
+        .iter()
+        .map(|node| describe_cause(node, outliers))
+        .collect();
     let more = causes.len().saturating_sub(MAX_NAMED);
     causes.truncate(MAX_NAMED);
     if more > 0 {
@@ -120,14 +127,15 @@ fn sentence(
     };
     format!(
         "{} of {} {verb} from {from} peers: {}.{chance}",
-        all.len(),
+        different.len(),
         count(nodes.len(), "node"),
         causes.join("; "),
     )
 }
 
-/// `n005: memory · triad −48 %`: the figure in which a node departs most, or a setting of its own.
-fn cause(node: &str, outliers: &[FleetOutlier]) -> String {
+/// `n005: memory · triad −48 %`: the figure in which a node differs most, or a setting in which it
+/// differs.
+fn describe_cause(node: &str, outliers: &[FleetOutlier]) -> String {
     let own = || outliers.iter().filter(|outlier| outlier.node == node);
     let distance = |outlier: &&FleetOutlier| outlier.z.map_or(0.0, f64::abs);
     let strongest = own().max_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -143,9 +151,9 @@ fn cause(node: &str, outliers: &[FleetOutlier]) -> String {
     }
 }
 
-/// The name of a figure in reports.
-fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
-    match what {
+/// The name of a criterion in reports.
+fn format_label(nodes: &Nodes, judged: &JudgedGroup, criterion: Criterion) -> String {
+    match criterion {
         Criterion::Figure(place) => nodes.figures[place].label(),
         Criterion::Together(place) => {
             let family = &judged.population.families[place];
@@ -162,34 +170,31 @@ fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
     }
 }
 
-fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<FleetOutlier> {
-    // Nodes, the most clearly different first.
-    let mut of_nodes: BTreeMap<usize, Vec<FleetOutlier>> = BTreeMap::new();
+fn list_outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<FleetOutlier> {
+    let mut by_node: BTreeMap<usize, Vec<FleetOutlier>> = BTreeMap::new();
     for (place, (group, judged)) in groups.iter().zip(judged).enumerate() {
         for anomaly in &judged.anomalies {
             let column = &nodes.attributes.columns[anomaly.attribute];
             let text = |value| column.text(value).unwrap_or_default().to_owned();
             let (own, usual) = (text(anomaly.value), text(anomaly.usual));
             let node = &nodes.names[anomaly.node];
-            let listed = of_nodes.entry(anomaly.node).or_default();
+            let listed = by_node.entry(anomaly.node).or_default();
             listed.push(FleetOutlier {
                 sentence: format!("{node}: {} is {own}; its peers have {usual}.", column.name),
                 kind: OutlierKind::Setting,
                 figure: column.name.clone(),
                 setting: Some(own),
                 typical_setting: Some(usual),
-                ..blank(nodes, anomaly.node, place)
+                ..empty_outlier(nodes, anomaly.node, place)
             });
         }
         for (at, named) in &judged.named {
-            let figures = figures_of(nodes, judged, *at, named, place, group);
-            of_nodes
-                .entry(group.nodes[*at])
-                .or_default()
-                .extend(figures);
+            let figures = list_figure_outliers(nodes, judged, *at, named, place, group);
+            by_node.entry(group.nodes[*at]).or_default().extend(figures);
         }
     }
-    let mut sorted: Vec<Vec<FleetOutlier>> = of_nodes.into_values().collect();
+    // The most clearly different node first.
+    let mut sorted: Vec<Vec<FleetOutlier>> = by_node.into_values().collect();
     let best = |all: &Vec<FleetOutlier>| {
         let p = all.iter().filter_map(|o| o.adjusted_p).fold(2.0, f64::min);
         let z = all
@@ -206,8 +211,8 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
     sorted.into_iter().flatten().collect()
 }
 
-/// The anomalies of a node: figures before derived ones, the farthest first.
-fn figures_of(
+/// The outliers of one node: figures before derived figures, the most distant first.
+fn list_figure_outliers(
     nodes: &Nodes,
     judged: &JudgedGroup,
     at: usize,
@@ -215,8 +220,8 @@ fn figures_of(
     place: usize,
     group: &Group,
 ) -> Vec<FleetOutlier> {
-    let size = |what: Criterion| judged.find(what).map_or(0.0, |of| of.z[at].abs());
-    let kind = |what: Criterion| match what {
+    let size = |criterion: Criterion| judged.find(criterion).map_or(0.0, |of| of.z[at].abs());
+    let kind = |criterion: Criterion| match criterion {
         Criterion::Figure(_) => 0,
         Criterion::Together(_) => 1,
         Criterion::Widths(_) => 2,
@@ -227,8 +232,8 @@ fn figures_of(
         kind(*a).cmp(&kind(*b)).then(by_size)
     });
     let listed = named.into_iter().take(MAX_FIGURES_PER_NODE);
-    let listed = listed.filter_map(|(what, adjusted_p)| {
-        figure_outlier(nodes, judged, what, adjusted_p, at, group)
+    let listed = listed.filter_map(|(criterion, adjusted_p)| {
+        make_figure_outlier(nodes, judged, criterion, adjusted_p, at, group)
     });
     listed
         .map(|outlier| FleetOutlier {
@@ -238,7 +243,7 @@ fn figures_of(
         .collect()
 }
 
-fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
+fn empty_outlier(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
     FleetOutlier {
         node: nodes.names[node].clone(),
         group,
@@ -257,38 +262,38 @@ fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
     }
 }
 
-fn figure_outlier(
+fn make_figure_outlier(
     nodes: &Nodes,
     judged: &JudgedGroup,
-    what: Criterion,
+    criterion: Criterion,
     adjusted_p: f64,
     at: usize,
     group: &Group,
 ) -> Option<FleetOutlier> {
-    let of = judged.find(what)?;
-    let (node, z) = (group.nodes[at], of.z[at]);
+    let figure = judged.find(criterion)?;
+    let (node, z) = (group.nodes[at], figure.z[at]);
     let mut outlier = FleetOutlier {
-        figure: label(nodes, judged, what),
+        figure: format_label(nodes, judged, criterion),
         z: Some(z),
         adjusted_p: Some(adjusted_p),
-        ..blank(nodes, node, 0)
+        ..empty_outlier(nodes, node, 0)
     };
     let name = outlier.node.clone();
     let label = outlier.figure.clone();
-    if let Criterion::Together(family) = what {
-        let ratio = ratio_together(judged, family, at)?;
+    if let Criterion::Together(family) = criterion {
+        let ratio = mean_family_ratio(judged, family, at)?;
         outlier.ratio = Some(ratio);
         outlier.sentence = format!("{name}: {label} together are {}.", describe_ratio(ratio));
         return Some(outlier);
     }
-    let measure = judged.population.measure(what)?;
-    let own = measure.plain(measure.column.values[at]);
-    let typical = measure.plain(of.bulk.centre);
+    let measure = judged.population.find_measure(criterion)?;
+    let own = measure.to_unit(measure.column.values[at]);
+    let typical = measure.to_unit(figure.bulk.centre);
     let ratio = own / typical;
     outlier.value = Some(own);
     outlier.typical = Some(typical);
     outlier.ratio = ratio.is_finite().then_some(ratio);
-    if let Criterion::Figure(place) = what {
+    if let Criterion::Figure(place) = criterion {
         outlier.unit.clone_from(&nodes.figures[place].unit);
     }
     let value = quantity(own, &outlier.unit);
@@ -301,16 +306,16 @@ fn figure_outlier(
     Some(outlier)
 }
 
-/// The geometric mean of a family's ratios.
-fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64> {
+/// The geometric mean of a node's ratios to the usual values of a family.
+fn mean_family_ratio(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64> {
     let family = &judged.population.families[family];
     let ratios: Vec<f64> = family
         .figures
         .iter()
         .filter_map(|figure| {
-            let what = Criterion::Figure(*figure);
-            let measure = judged.population.measure(what)?;
-            let away = measure.column.values[at] - judged.find(what)?.bulk.centre;
+            let criterion = Criterion::Figure(*figure);
+            let measure = judged.population.find_measure(criterion)?;
+            let away = measure.column.values[at] - judged.find(criterion)?.bulk.centre;
             measure.is_log.then_some(away)
         })
         .collect();
@@ -318,7 +323,7 @@ fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64>
     (!ratios.is_empty() && sum.is_finite()).then(|| (sum / ratios.len() as f64).exp())
 }
 
-fn group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
+fn make_group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
     let columns = nodes.attributes.columns.iter().zip(&group.usual);
     let identity = columns.filter_map(|(column, usual)| {
         let value = column.text((*usual)?)?;
@@ -331,12 +336,12 @@ fn group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
         figures: nodes
             .figures
             .iter()
-            .filter_map(|figure| figure_record(figure, group))
+            .filter_map(|figure| make_figure_record(figure, group))
             .collect(),
     }
 }
 
-fn figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
+fn make_figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
     let mut values: Vec<f64> = { Nodes::select(&figure.values, &group.nodes) }
         .filter(|value| value.is_finite())
         .collect();

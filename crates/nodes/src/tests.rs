@@ -1,4 +1,4 @@
-//! Groups, outliers, what they share and differences, on simulated nodes whose truth is known.
+//! Groups, outliers, common settings and differences, on simulated nodes with known faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const STEPS: [(&str, &str, usize); 4] = [
     ("smt", "", 4),
 ];
 
-fn noise(random: &mut ChaCha8Rng, freedom: f64) -> f64 {
+fn draw_noise(random: &mut ChaCha8Rng, freedom: f64) -> f64 {
     // Bailey (1994), scaled to a standard deviation of 1.
     loop {
         let u: f64 = random.random_range(-1.0..1.0);
@@ -31,15 +31,15 @@ fn noise(random: &mut ChaCha8Rng, freedom: f64) -> f64 {
     }
 }
 
-/// Student's degrees of freedom of tame noise.
+/// Student's degrees of freedom of noise with light tails.
 const TAME: f64 = 30.0;
 
-/// Nodes alike but for 3 % of tame noise, and for what `change` does to each.
-fn made(nodes: usize, seed: u64, change: impl FnMut(usize, &mut FleetNode)) -> Nodes {
-    made_with(nodes, seed, TAME, change)
+/// Nodes that differ by 3 % of light-tailed noise, and by what `change` does to each.
+fn make_nodes(nodes: usize, seed: u64, change: impl FnMut(usize, &mut FleetNode)) -> Nodes {
+    make_nodes_with(nodes, seed, TAME, change)
 }
 
-fn made_with(
+fn make_nodes_with(
     count: usize,
     seed: u64,
     freedom: f64,
@@ -48,19 +48,19 @@ fn made_with(
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut nodes = Nodes::new();
     for number in 0..count {
-        let mut node = node(number, &mut random, freedom);
+        let mut node = make_node(number, &mut random, freedom);
         change(number, &mut node);
         nodes.add(node);
     }
     nodes
 }
 
-fn node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
+fn make_node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
     let mut figures = Vec::new();
     for (step, unit, many) in STEPS {
         for at in 0..many {
-            let value = 100.0 * (0.03 * noise(random, freedom)).exp();
-            let half = 0.05 * (0.2 * noise(random, 30.0)).exp();
+            let value = 100.0 * (0.03 * draw_noise(random, freedom)).exp();
+            let half = 0.05 * (0.2 * draw_noise(random, 30.0)).exp();
             figures.push(NodeFigure {
                 step: step.to_owned(),
                 name: format!("figure {at}"),
@@ -71,16 +71,11 @@ fn node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
             });
         }
     }
-    node_with(number, &[("smt", "on")], figures)
+    make_node_with(number, &[("smt", "on")], figures)
 }
 
-/// A node of these figures; beside its serial number and its BIOS it has these
-/// settings.
-pub(super) fn node_with(
-    number: usize,
-    more: &[(&str, &str)],
-    figures: Vec<NodeFigure>,
-) -> FleetNode {
+/// A node with these figures, a serial number, a BIOS, and `more` settings.
+fn make_node_with(number: usize, more: &[(&str, &str)], figures: Vec<NodeFigure>) -> FleetNode {
     let name = format!("n{number}");
     let settings = [("bios", "1.4"), ("serial", name.as_str())];
     FleetNode {
@@ -117,7 +112,7 @@ fn set(node: &mut FleetNode, name: &str, value: &str) {
 }
 
 fn report_on(nodes: &Nodes) -> FleetReport {
-    report(
+    compare_nodes(
         nodes,
         &ReportContext {
             fleet: "f",
@@ -142,7 +137,7 @@ fn slow_nodes_are_found_and_others_are_not() {
     let (mut right, mut wrong, mut planted) = (0, 0, 0);
     for seed in 0..10 {
         let is_slow = |number: usize| number % 33 == 7;
-        let nodes = made(300, seed, |number, node| {
+        let nodes = make_nodes(300, seed, |number, node| {
             if is_slow(number) {
                 scale(node, "memory", 0.88);
             }
@@ -167,33 +162,32 @@ fn slow_nodes_are_found_and_others_are_not() {
 }
 
 /// The share of fleets without faults in which a node is named.
-fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
+fn measure_false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
     let has_alarm = |seed: &u64| {
-        let made = made_with(nodes, *seed, freedom, |_, _| {});
+        let made = make_nodes_with(nodes, *seed, freedom, |_, _| {});
         !report_on(&made).outliers.is_empty()
     };
     (0..seeds).filter(has_alarm).count() as f64 / seeds as f64
 }
 
 #[test]
-fn a_sound_fleet_has_no_outliers() {
-    // 5 % of 60 fleets, and what chance adds to that in one series in a
-    // thousand: 9.
+fn a_fleet_without_faults_rarely_has_outliers() {
+    // 5 % of 60 fleets is 3; chance gives more than 9 in one series of a thousand.
     for nodes in [16, 64] {
-        let rate = false_alarms(nodes, 30.0, 60);
+        let rate = measure_false_alarms(nodes, 30.0, 60);
         assert!(rate <= 9.0 / 60.0, "{nodes} nodes: {rate}");
     }
 }
 
 #[test]
-fn wild_noise_is_not_a_fault() {
-    let rate = false_alarms(150, 4.0, 40);
+fn heavy_tailed_noise_rarely_makes_outliers() {
+    let rate = measure_false_alarms(150, 4.0, 40);
     assert!(rate <= 0.25, "{rate}");
 }
 
 #[test]
-fn a_third_of_the_nodes_cannot_hide() {
-    let nodes = made(100, 3, |number, node| {
+fn outliers_are_found_even_if_a_third_of_the_nodes_are_slow() {
+    let nodes = make_nodes(100, 3, |number, node| {
         if number < 30 {
             scale(node, "kernels", 0.75);
         }
@@ -208,8 +202,8 @@ fn a_third_of_the_nodes_cannot_hide() {
 }
 
 #[test]
-fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
-    let nodes = made(100, 1, |number, node| {
+fn a_rare_setting_is_an_anomaly_and_a_common_one_a_group() {
+    let nodes = make_nodes(100, 1, |number, node| {
         if number < 40 {
             set(node, "bios", "1.5");
         }
@@ -245,8 +239,8 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
 }
 
 #[test]
-fn small_fleets_keep_together_what_is_alike_in_hardware() {
-    let nodes = made(16, 1, |number, node| {
+fn nodes_of_a_small_fleet_with_the_same_hardware_stay_in_one_group() {
+    let nodes = make_nodes(16, 1, |number, node| {
         if number < 7 {
             set(node, "kernel", "6.2");
         } else {
@@ -266,7 +260,7 @@ fn small_fleets_keep_together_what_is_alike_in_hardware() {
 
 #[test]
 fn four_nodes_are_compared_by_settings_alone() {
-    let nodes = made(4, 1, |number, node| {
+    let nodes = make_nodes(4, 1, |number, node| {
         if number == 2 {
             set(node, "smt", "off");
             scale(node, "smt", 0.1);
@@ -289,7 +283,7 @@ fn four_nodes_are_compared_by_settings_alone() {
 
 #[test]
 fn a_shared_setting_explains_slow_nodes() {
-    let nodes = made(200, 5, |number, node| {
+    let nodes = make_nodes(200, 5, |number, node| {
         let rack = format!("r{}", number % 10);
         set(node, "rack", if number < 12 { "r77" } else { &rack });
         if number < 11 {
@@ -315,8 +309,8 @@ fn a_shared_setting_explains_slow_nodes() {
 }
 
 #[test]
-fn a_noisy_node_shows_by_its_intervals() {
-    let nodes = made(100, 2, |number, node| {
+fn a_noisy_node_is_found_by_its_wide_intervals() {
+    let nodes = make_nodes(100, 2, |number, node| {
         if number == 9 {
             for figure in &mut node.figures {
                 figure.low = figure
@@ -337,11 +331,11 @@ fn a_noisy_node_shows_by_its_intervals() {
 }
 
 #[test]
-fn what_is_missing_is_a_finding() {
+fn missing_and_doubtful_records_are_findings() {
     let mut nodes = Nodes::new();
     let mut random = ChaCha8Rng::seed_from_u64(1);
     for number in 0..3 {
-        let mut new_node = node(number, &mut random, 30.0);
+        let mut new_node = make_node(number, &mut random, 30.0);
         new_node.steps = vec![NodeStep {
             name: "wiring".to_owned(),
             state: if number == 1 {
@@ -369,7 +363,7 @@ fn what_is_missing_is_a_finding() {
         "jobs": [], "planted": [], "tags": [],
     }))
     .unwrap();
-    let report = report(
+    let report = compare_nodes(
         &nodes,
         &ReportContext {
             fleet: "f",
@@ -405,27 +399,27 @@ fn what_is_missing_is_a_finding() {
 }
 
 #[test]
-fn no_node_is_no_panic() {
+fn a_report_of_no_nodes_is_empty() {
     let report = report_on(&Nodes::new());
     assert_eq!(report.sentence, "No node to compare.");
     assert!(report.groups.is_empty());
 }
 
-/// The first group of either fleet beside the other's.
+/// Compares the first groups of two fleets.
 fn compare_first_groups(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
-    let (of_a, of_b) = (groups(a), groups(b));
+    let (groups_a, groups_b) = (group_nodes(a), group_nodes(b));
     let side = |nodes, group| Side {
         fleet: "f",
         nodes,
         group,
     };
-    diff(side(a, &of_a[0]), side(b, &of_b[0]))
+    compare_groups(side(a, &groups_a[0]), side(b, &groups_b[0]))
 }
 
 #[test]
 fn a_difference_has_the_planted_ratio() {
-    let of = |seed: u64, factor: f64, nodes: usize| {
-        made(nodes, seed, |number, node| {
+    let make = |seed: u64, factor: f64, nodes: usize| {
+        make_nodes(nodes, seed, |number, node| {
             scale(node, "wiring", factor);
             if number == 0 {
                 scale(node, "wiring", 50.0);
@@ -434,7 +428,7 @@ fn a_difference_has_the_planted_ratio() {
     };
     let (mut covered, mut all) = (0, 0);
     for seed in 0..40 {
-        let (a, b) = (of(2 * seed, 1.0, 12), of(2 * seed + 1, 14.0, 20));
+        let (a, b) = (make(2 * seed, 1.0, 12), make(2 * seed + 1, 14.0, 20));
         let found = compare_first_groups(&a, &b).unwrap();
         for figure in &found.figures {
             let truth = if figure.step == "wiring" { 14.0 } else { 1.0 };
@@ -457,20 +451,20 @@ fn a_difference_has_the_planted_ratio() {
     assert!((0.93..=0.98).contains(&share), "{share}");
 }
 
-/// For two equal fleets a headline may claim a difference once in twenty.
+/// For two equal fleets, the sentence may claim a difference once in twenty comparisons.
 #[test]
 fn equal_fleets_rarely_differ() {
     const PAIRS: u64 = 400;
-    let of = |seed: u64, nodes: usize| made(nodes, seed, |_, _| {});
+    let make = |seed: u64, nodes: usize| make_nodes(nodes, seed, |_, _| {});
     for nodes in [2, 4, 12] {
         let claims = (0..PAIRS).filter(|pair| {
-            let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
+            let (a, b) = (make(2 * pair, nodes), make(2 * pair + 1, nodes + 4));
             let found = compare_first_groups(&a, &b).unwrap();
             found.sentence.starts_with("In B")
         });
         let share = claims.count() as f64 / PAIRS as f64;
         println!("{nodes} nodes: {share}");
-        // What chance adds to 5 % in three cases of a thousand.
+        // 5 %, and three standard errors.
         assert!(
             share <= 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt(),
             "{nodes}: {share}"
@@ -480,7 +474,7 @@ fn equal_fleets_rarely_differ() {
 
 #[test]
 fn one_node_a_side_has_ratios_without_intervals() {
-    let one = |seed| made(1, seed, |_, _| {});
+    let one = |seed| make_nodes(1, seed, |_, _| {});
     let (a, b) = (one(1), one(2));
     let found = compare_first_groups(&a, &b).unwrap();
     assert!(found.figures.iter().all(|figure| figure.low.is_none()));
@@ -491,15 +485,15 @@ fn one_node_a_side_has_ratios_without_intervals() {
 #[test]
 fn fleets_without_a_common_figure_say_which_they_have() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let mut of = |name: &str| {
+    let mut make = |name: &str| {
         let mut nodes = Nodes::new();
-        let mut new_node = node(0, &mut random, 30.0);
+        let mut new_node = make_node(0, &mut random, 30.0);
         new_node.figures.truncate(1);
         new_node.figures[0].name = name.to_owned();
         nodes.add(new_node);
         nodes
     };
-    let (a, b) = (of("x"), of("y"));
+    let (a, b) = (make("x"), make("y"));
     let error = compare_first_groups(&a, &b).unwrap_err();
     let message = error.to_string();
     assert!(

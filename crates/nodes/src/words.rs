@@ -1,17 +1,17 @@
-//! How reports of fleets say things.
+//! Phrases that reports of fleets share.
 
-/// `2.1 times`, or `12 %` if that reads better: `ratio` is above 1.
-fn factor(ratio: f64) -> String {
+/// `2.1 times`, or `12 %` for a `ratio` from 1 to 2.
+fn format_factor(ratio: f64) -> String {
     if ratio >= 10.0 {
         format!("{ratio:.0} times")
     } else if ratio >= 2.0 {
         format!("{ratio:.1} times")
     } else {
-        format!("{} %", digits(100.0 * (ratio - 1.0)))
+        format!("{} %", format_percent_digits(100.0 * (ratio - 1.0)))
     }
 }
 
-fn digits(percent: f64) -> String {
+fn format_percent_digits(percent: f64) -> String {
     if percent >= 9.95 {
         format!("{percent:.0}")
     } else {
@@ -19,32 +19,36 @@ fn digits(percent: f64) -> String {
     }
 }
 
-/// `12 % below`, `2.1 times` the other: how a figure compares with its peers'.
+/// `12 % below what is usual`, `2.1 times what is usual`: a figure against its peers'.
 pub(crate) fn describe_ratio(ratio: f64) -> String {
     if ratio >= 2.0 {
-        format!("{} what is usual", factor(ratio))
+        format!("{} what is usual", format_factor(ratio))
     } else if ratio >= 1.0 {
-        format!("{} above what is usual", factor(ratio))
+        format!("{} above what is usual", format_factor(ratio))
     } else {
-        format!("{} % below what is usual", digits(100.0 * (1.0 - ratio)))
+        format!(
+            "{} % below what is usual",
+            format_percent_digits(100.0 * (1.0 - ratio))
+        )
     }
 }
 
-/// `14 times longer`, `12 % less`: how a figure of B compares with A's.
+/// `14 times longer`, `12 % less`: a figure of B against A's. `more` and `less` are the words for
+/// either direction.
 pub(crate) fn describe_change(ratio: f64, more: &str, less: &str) -> String {
     if ratio >= 1.0 {
-        format!("{} {more}", factor(ratio))
+        format!("{} {more}", format_factor(ratio))
     } else if ratio > 0.0 && ratio <= 0.5 {
-        format!("{} {less}", factor(1.0 / ratio))
+        format!("{} {less}", format_factor(1.0 / ratio))
     } else {
-        format!("{} % {less}", digits(100.0 * (1.0 - ratio)))
+        format!("{} % {less}", format_percent_digits(100.0 * (1.0 - ratio)))
     }
 }
 
-/// Names, of many the first and how many more.
-pub(crate) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
-    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
-    let more = all.len().saturating_sub(most);
+/// The first `limit` names, and how many more there are.
+pub(crate) fn join_names<S: AsRef<str>>(names: &[S], limit: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(limit).map(AsRef::as_ref).collect();
+    let more = names.len().saturating_sub(limit);
     let shown = shown.join(", ");
     if more == 0 {
         shown
@@ -58,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_in_words() {
+    fn ratios_and_lists_are_put_in_words() {
         assert_eq!(describe_ratio(0.871), "13 % below what is usual");
         assert_eq!(describe_ratio(1.034), "3.4 % above what is usual");
         assert_eq!(describe_ratio(14.2), "14 times what is usual");
@@ -71,6 +75,6 @@ mod tests {
             "4.0 times shorter"
         );
         assert_eq!(describe_change(0.9, "longer", "shorter"), "10 % shorter");
-        assert_eq!(names(&["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(join_names(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

@@ -1,21 +1,21 @@
-//! A bench as text: what the second CPU of a core adds, speed-up over threads
-//! and placements, the gain from a build, and a summary.
+//! A bench as text: the gain from the second CPU of a core, speed-ups by threads and placement, the
+//! gain from builds, and a summary.
 
-use super::comparison::{findings, heading};
+use super::comparison::{describe_findings, heading};
 use super::style::{Palette, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, signed_percent, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
 use std::time::Duration;
 
-/// Placements beside each other in one table.
-const COLUMNS: usize = 4;
+/// The most placements in one table.
+const MAX_PLACEMENTS: usize = 4;
 /// Longest name of a placement in a heading.
 const NAME_WIDTH: usize = 14;
 
 /// The whole bench for a terminal.
 #[must_use]
-pub fn bench(record: &Bench, palette: Palette) -> String {
+pub fn render_bench(record: &Bench, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, None, palette);
     let kernels_for = |question: Question| -> Vec<&BenchKernel> {
         let kernels = record.kernels.iter();
@@ -25,23 +25,23 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
     };
     text.push_str(&smt_table(record, palette));
     for kernel in kernels_for(Question::Scaling) {
-        text.push_str(&grid(kernel, palette));
+        text.push_str(&scaling_table(kernel, palette));
     }
     text.push_str(&builds_table(&kernels_for(Question::Builds), palette));
     for kernel in kernels_for(Question::Sizes) {
         text.push_str(&sizes_table(kernel, palette));
     }
-    text.push_str(&scores(record, palette));
-    text.push_str(&conclusions(record, palette));
-    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&scores_table(record, palette));
+    text.push_str(&list_conclusions(record, palette));
+    text.push_str(&describe_findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record, palette)));
+    text.push_str(&palette.faint(&describe_method(record, palette)));
     text.push('\n');
     text
 }
 
-/// `+18.2 % (16.9–19.6)`.
-fn gain(share: Option<Estimate>) -> String {
+/// Formats a gain and its interval, such as `+18.2 % (+16.9 … +19.6)`.
+fn format_gain(share: Option<Estimate>) -> String {
     match share {
         None => "–".to_owned(),
         Some(Estimate {
@@ -71,30 +71,37 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let pair = |question: Question| {
+    let thread_range = |question: Question| {
         let kernel = record.kernels.iter().find(|k| k.question == question);
         kernel.map(|kernel| {
             let threads: Vec<usize> = kernel.cells.iter().map(|cell| cell.threads).collect();
             format!("{} → {} threads", threads[0], threads.last().unwrap_or(&0))
         })
     };
-    let yielded = |name: &str, question: Question| {
-        gain(find(name, question).and_then(|kernel| kernel.smt_yield))
+    let format_yield = |name: &str, question: Question| {
+        format_gain(find(name, question).and_then(|kernel| kernel.smt_yield))
     };
-    let core = pair(Question::SmtCore);
-    let machine = pair(Question::SmtMachine);
+    let core = thread_range(Question::SmtCore);
+    let machine = thread_range(Question::SmtMachine);
     let mut header = vec!["kernel".to_owned()];
-    header.extend(core.as_ref().map(|pair| format!("one core, {pair}")));
-    header.extend(machine.as_ref().map(|pair| format!("all cores, {pair}")));
+    header.extend(
+        core.as_ref()
+            .map(|thread_range| format!("one core, {thread_range}")),
+    );
+    header.extend(
+        machine
+            .as_ref()
+            .map(|thread_range| format!("all cores, {thread_range}")),
+    );
     let rows = names
         .iter()
         .map(|name| {
             let mut row = vec![(*name).to_owned()];
-            row.extend(core.as_ref().map(|_| yielded(name, Question::SmtCore)));
+            row.extend(core.as_ref().map(|_| format_yield(name, Question::SmtCore)));
             row.extend(
                 machine
                     .as_ref()
-                    .map(|_| yielded(name, Question::SmtMachine)),
+                    .map(|_| format_yield(name, Question::SmtMachine)),
             );
             row
         })
@@ -105,8 +112,8 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
     format!("\n{title}\n{shown}\n{}", table(&header, rows))
 }
 
-/// The baseline's rate, in the kernel's own unit.
-fn rate(kernel: &BenchKernel, cell: &BenchCell) -> String {
+/// A cell's rate in the kernel's unit, or its time.
+fn format_rate(kernel: &BenchKernel, cell: &BenchCell) -> String {
     match (cell.bytes_per_s, cell.rate, cell.seconds) {
         (Some(bytes), ..) => format!("{:.2} GB/s", bytes.value / 1e9),
         (None, Some(rate), _) => quantity(rate.value, &format!("{}/s", kernel.operation)),
@@ -115,8 +122,8 @@ fn rate(kernel: &BenchKernel, cell: &BenchCell) -> String {
     }
 }
 
-/// `1.97 ±0.02 99 %`.
-fn speed_up(cell: &BenchCell) -> String {
+/// Formats speed-up, half interval and efficiency, such as `1.97 ±0.02 99 %`.
+fn format_speed_up(cell: &BenchCell) -> String {
     if cell.invalid.is_some() {
         return "failed".to_owned();
     }
@@ -134,11 +141,11 @@ fn speed_up(cell: &BenchCell) -> String {
     format!("{:.2}{half}{efficiency}", speed_up.value)
 }
 
-fn kernel_line(kernel: &BenchKernel, palette: Palette) -> String {
+fn kernel_heading(kernel: &BenchKernel, palette: Palette) -> String {
     let title = palette.strong(&visible(&kernel.kernel));
     let baseline = kernel.baseline_cell();
     let baseline = baseline.map_or_else(String::new, |cell| {
-        format!(": {} is {}", visible(&cell.name), rate(kernel, cell))
+        format!(": {} is {}", visible(&cell.name), format_rate(kernel, cell))
     });
     let mut text = format!("\n{title}{baseline}\n");
     if !kernel.cache_fit.is_empty() {
@@ -148,8 +155,8 @@ fn kernel_line(kernel: &BenchKernel, palette: Palette) -> String {
     text
 }
 
-/// Threads × placements.
-fn grid(kernel: &BenchKernel, palette: Palette) -> String {
+/// A table of speed-ups, threads × placements.
+fn scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
     let mut families: Vec<&str> = Vec::new();
     let mut threads: Vec<usize> = Vec::new();
     for cell in &kernel.cells {
@@ -160,8 +167,8 @@ fn grid(kernel: &BenchKernel, palette: Palette) -> String {
             threads.push(cell.threads);
         }
     }
-    let mut text = kernel_line(kernel, palette);
-    for part in families.chunks(COLUMNS) {
+    let mut text = kernel_heading(kernel, palette);
+    for part in families.chunks(MAX_PLACEMENTS) {
         let mut header = vec!["threads".to_owned()];
         header.extend(part.iter().map(|family| shorten(family, NAME_WIDTH)));
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -178,11 +185,11 @@ fn grid(kernel: &BenchKernel, palette: Palette) -> String {
     text
 }
 
-/// A cell of the grid; one that was merged with another says with which.
+/// The text of a cell; one that was merged with another names that.
 fn cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
     let mut of_row = kernel.cells.iter().filter(|cell| cell.threads == threads);
     if let Some(cell) = of_row.clone().find(|cell| cell.family == family) {
-        return speed_up(cell);
+        return format_speed_up(cell);
     }
     let stem = |name: &str| name.split('*').next().unwrap_or_default().to_owned();
     let is_twin = |cell: &&BenchCell| cell.same_as.iter().any(|name| stem(name) == family);
@@ -192,7 +199,7 @@ fn cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
     )
 }
 
-/// Kernels × instruction sets.
+/// A table of speed-ups, kernels × instruction sets.
 fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
     let Some(first) = kernels.first() else {
         return String::new();
@@ -223,7 +230,7 @@ fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
             row.extend(isas.iter().map(|isa| {
                 let mut cells = kernel.cells.iter().filter(of_line);
                 let found = cells.find(|cell| cell.isa == *isa);
-                found.map_or_else(|| "·".to_owned(), speed_up)
+                found.map_or_else(|| "·".to_owned(), format_speed_up)
             }));
             rows.push(row);
         }
@@ -232,9 +239,9 @@ fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
     format!("\n{}\n{}", palette.strong(&title), table(&header, rows))
 }
 
-/// `4.85 (4.61–5.02)`: larger sizes cost more time, and fractions of a speed
-/// would have no digits left.
-fn time_ratio(cell: &BenchCell) -> String {
+/// Formats a ratio of times, such as `4.85 (4.61–5.02)`. Larger sizes take much longer: a ratio of
+/// speeds would have no digits left.
+fn format_time_ratio(cell: &BenchCell) -> String {
     let Some(speed_up) = cell.speed_up else {
         return "–".to_owned();
     };
@@ -257,18 +264,21 @@ fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
             vec![
                 cell.size.map_or_else(|| "default".to_owned(), round_bytes),
                 cell.threads.to_string(),
-                rate(kernel, cell),
-                time_ratio(cell),
+                format_rate(kernel, cell),
+                format_time_ratio(cell),
             ]
         })
         .collect();
     let header = ["size", "threads", "rate", "time over the first"];
-    format!("{}{}", kernel_line(kernel, palette), table(&header, rows))
+    format!(
+        "{}{}",
+        kernel_heading(kernel, palette),
+        table(&header, rows)
+    )
 }
 
-/// Only what the most threads or the newest build gives: the others are in the
-/// record.
-fn scores(record: &Bench, palette: Palette) -> String {
+/// A table of the scores of the most threads, or the newest build; the record has the others.
+fn scores_table(record: &Bench, palette: Palette) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (index, score) in record.scores.iter().enumerate() {
         let is_same = |other: &&pinwise_record::GroupScore| {
@@ -296,7 +306,7 @@ fn scores(record: &Bench, palette: Palette) -> String {
     format!("\n{title}\n{}", table(&header, rows))
 }
 
-fn conclusions(record: &Bench, palette: Palette) -> String {
+fn list_conclusions(record: &Bench, palette: Palette) -> String {
     if record.conclusions.is_empty() {
         return String::new();
     }
@@ -308,7 +318,7 @@ fn conclusions(record: &Bench, palette: Palette) -> String {
     text
 }
 
-fn method(record: &Bench, palette: Palette) -> String {
+fn describe_method(record: &Bench, palette: Palette) -> String {
     let named = palette.record(&record.id);
     let spent = duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default());
     let stopped = match record.stopped {
@@ -338,7 +348,7 @@ fn method(record: &Bench, palette: Palette) -> String {
 
 /// One row per cell.
 #[must_use]
-pub fn bench_rows(record: &Bench) -> Table {
+pub fn list_bench_rows(record: &Bench) -> Table {
     let mut table = Table::new([
         "kernel",
         "group",

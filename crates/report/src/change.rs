@@ -1,19 +1,18 @@
-//! What changed from one record to another, as text.
+//! The differences between two records, as text.
 
 use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_record::{ChangeVerdict, ComparedRecord, DiffRecord, FigureChange};
 
-/// Widest name of a figure in the table.
+/// The most columns of a figure's name in the table.
 const WIDEST_NAME: usize = 18;
 
-/// The change for a terminal: machines first, then figures, then notes that are needed to read
-/// them.
+/// The differences for a terminal: machines first, then figures, then caveats.
 #[must_use]
-pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
+pub fn render_record_diff(record: &DiffRecord, palette: Palette) -> String {
     let mut text = format!(
         "{}{}\n",
-        side("A", &record.a, palette),
-        side("B", &record.b, palette)
+        describe_side("A", &record.a, palette),
+        describe_side("B", &record.b, palette)
     );
     for change in &record.machine_changes {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -35,11 +34,11 @@ pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
         "{}\n\n",
         palette.strong(&paragraph("", "", &record.sentence))
     ));
-    text.push_str(&figures(&record.figures));
+    text.push_str(&figures_table(&record.figures));
     text.push('\n');
     if record.figures.len() > 1 {
         for figure in &record.figures {
-            text.push_str(&format!("{}\n", colour_figure(figure, palette)));
+            text.push_str(&format!("{}\n", paint_sentence(figure, palette)));
         }
     }
     for caveat in &record.caveats {
@@ -51,7 +50,7 @@ pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
     text
 }
 
-fn side(letter: &str, side: &ComparedRecord, palette: Palette) -> String {
+fn describe_side(letter: &str, side: &ComparedRecord, palette: Palette) -> String {
     let line = format!("{}  {}  {}", side.id, side.host, side.title);
     format!(
         "{}\n",
@@ -59,7 +58,7 @@ fn side(letter: &str, side: &ComparedRecord, palette: Palette) -> String {
     )
 }
 
-fn figures(figures: &[FigureChange]) -> String {
+fn figures_table(figures: &[FigureChange]) -> String {
     let rows = figures.iter().map(|figure| {
         let ratio =
             |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:.4}"));
@@ -92,9 +91,9 @@ const fn verdict_word(verdict: ChangeVerdict) -> &'static str {
     }
 }
 
-/// Colour says that something changed, not that it is good: that depends on
+/// Highlights a figure that changed. Not green or red: whether a change is good depends on
 /// the metric.
-fn colour_figure(figure: &FigureChange, palette: Palette) -> String {
+fn paint_sentence(figure: &FigureChange, palette: Palette) -> String {
     let line = paragraph("  • ", "    ", &figure.sentence);
     match figure.verdict {
         ChangeVerdict::Lower | ChangeVerdict::Higher => palette.strong(&line),

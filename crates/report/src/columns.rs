@@ -1,6 +1,6 @@
-//! JSON by columns, so that much of it compresses well: values at the same place of many objects
-//! are stored together, names of fields once, and a recent value is only a reference. The text is
-//! restored with all its digits.
+//! Lays JSON out in columns, so that it compresses well: values of the same field of many objects
+//! are stored together, names of fields once, and a repeated value as a reference. The text of
+//! every number is preserved.
 //!
 //! Columns are separated by an empty line, their entries by line ends. The first column holds
 //! shapes: the fields' names of an object. In the others `#3` is an object of shape 3, `*2` a list
@@ -12,20 +12,20 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Values that can be referenced: the most recent ones.
+/// The number of most recent values that can be referenced.
 const RECENT: usize = 24;
-/// Shorter ones are written again, bytes.
+/// Values of up to this many bytes are written again instead of referenced.
 const MAX_REPEATED_BYTES: usize = 3;
-/// Deeper values stay unchanged.
+/// Values that are nested deeper are written as JSON.
 const MAX_DEPTH: usize = 64;
 
-/// A JSON text by columns.
+/// Lays a JSON text out in columns.
 ///
 /// # Errors
 /// If it is not JSON.
 pub(super) fn lay_out_in_columns(json: &str) -> Result<String, serde_json::Error> {
     let mut writer = Writer::default();
-    let mut top = writer.place();
+    let mut top = writer.new_path();
     writer.write(&mut top, serde_json::from_str(json)?, 0)?;
     let shapes = writer.shapes.join("\n");
     let columns = writer.columns.into_iter();
@@ -44,18 +44,19 @@ struct Writer {
     recent: VecDeque<String>,
 }
 
-/// The position of values in the text, whichever object or list they are of.
-struct Place {
+/// A position in the structure, such as "the field `runs` of an item of the top list", and its
+/// column.
+struct Path {
     column: usize,
     item: Option<Box<Self>>,
     fields: BTreeMap<String, Self>,
 }
 
 impl Writer {
-    /// The next place, in the order in which they are first needed.
-    fn place(&mut self) -> Place {
+    /// Adds the column of a new path; columns are in the order in which paths first occur.
+    fn new_path(&mut self) -> Path {
         self.columns.push(String::new());
-        Place {
+        Path {
             column: self.columns.len() - 1,
             item: None,
             fields: BTreeMap::new(),
@@ -64,7 +65,7 @@ impl Writer {
 
     fn write(
         &mut self,
-        place: &mut Place,
+        path: &mut Path,
         value: &RawValue,
         depth: usize,
     ) -> Result<(), serde_json::Error> {
@@ -73,26 +74,26 @@ impl Writer {
             Some(b'{') if depth < MAX_DEPTH => {
                 let Fields(fields) = serde_json::from_str(text)?;
                 let shape = self.shape(&fields)?;
-                self.push(place, &format!("#{shape}"));
+                self.push(path, &format!("#{shape}"));
                 for (name, value) in fields {
-                    let own = place.fields.entry(name).or_insert_with(|| self.place());
-                    self.write(own, value, depth + 1)?;
+                    let child = path.fields.entry(name).or_insert_with(|| self.new_path());
+                    self.write(child, value, depth + 1)?;
                 }
             }
             Some(b'[') if depth < MAX_DEPTH => {
                 let items: Vec<&RawValue> = serde_json::from_str(text)?;
-                self.push(place, &format!("*{}", items.len()));
+                self.push(path, &format!("*{}", items.len()));
                 for value in items {
-                    let own = place.item.get_or_insert_with(|| Box::new(self.place()));
-                    self.write(own, value, depth + 1)?;
+                    let child = path.item.get_or_insert_with(|| Box::new(self.new_path()));
+                    self.write(child, value, depth + 1)?;
                 }
             }
-            _ => self.write_leaf(place, text),
+            _ => self.write_leaf(path, text),
         }
         Ok(())
     }
 
-    /// The number of a shape, which is written if it is new.
+    /// The number of a shape, which is added if it is new.
     fn shape(&mut self, fields: &[(String, &RawValue)]) -> Result<usize, serde_json::Error> {
         let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
         let names = serde_json::to_string(&names)?;
@@ -103,20 +104,20 @@ impl Writer {
         }))
     }
 
-    fn write_leaf(&mut self, place: &Place, text: &str) {
-        // In JSON a line's end is space between values.
+    fn write_leaf(&mut self, path: &Path, text: &str) {
+        // A line break in JSON can only be white space between values.
         let text = text.replace(['\n', '\r'], " ");
         let known = self.recent.iter().position(|recent| *recent == text);
         match known.filter(|_| text.len() > MAX_REPEATED_BYTES) {
-            Some(back) => self.push(place, &format!("~{back}")),
-            None => self.push(place, &text),
+            Some(back) => self.push(path, &format!("~{back}")),
+            None => self.push(path, &text),
         }
         self.recent.push_front(text);
         self.recent.truncate(RECENT);
     }
 
-    fn push(&mut self, place: &Place, entry: &str) {
-        let column = &mut self.columns[place.column];
+    fn push(&mut self, path: &Path, entry: &str) {
+        let column = &mut self.columns[path.column];
         if !column.is_empty() {
             column.push('\n');
         }

@@ -1,5 +1,4 @@
-//! Reads JSON by columns back, as the page does: for tests of this crate and of the
-//! command.
+//! Restores JSON from columns, as the page does, for tests.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,13 +9,13 @@ struct Reader<'a> {
     recent: VecDeque<String>,
 }
 
-struct Place {
+struct Path {
     column: usize,
     item: Option<Box<Self>>,
     fields: BTreeMap<String, Self>,
 }
 
-/// The JSON in columns; panics if they are damaged.
+/// Restores the JSON; panics if the columns are damaged.
 pub(crate) fn from_columns(text: &str) -> String {
     let mut columns = text.split("\n\n").map(|column| column.split('\n'));
     let shapes = columns.next().unwrap().filter(|shape| !shape.is_empty());
@@ -28,39 +27,39 @@ pub(crate) fn from_columns(text: &str) -> String {
         used: 0,
         recent: VecDeque::new(),
     };
-    let mut top = reader.place();
-    reader.value(&mut top)
+    let mut top = reader.new_path();
+    reader.read_value(&mut top)
 }
 
 impl Reader<'_> {
-    fn place(&mut self) -> Place {
+    fn new_path(&mut self) -> Path {
         self.used += 1;
-        Place {
+        Path {
             column: self.used - 1,
             item: None,
             fields: BTreeMap::new(),
         }
     }
 
-    fn value(&mut self, place: &mut Place) -> String {
-        let entry = self.columns[place.column].pop_front().unwrap();
+    fn read_value(&mut self, path: &mut Path) -> String {
+        let entry = self.columns[path.column].pop_front().unwrap();
         let number = || entry[1..].parse::<usize>().unwrap();
         match entry.as_bytes()[0] {
             b'#' => {
                 let mut parts = Vec::new();
                 for name in self.shapes[number()].clone() {
-                    let own = place.fields.entry(name.clone());
-                    let own = own.or_insert_with(|| self.place());
+                    let child = path.fields.entry(name.clone());
+                    let child = child.or_insert_with(|| self.new_path());
                     let name = serde_json::to_string(&name).unwrap();
-                    parts.push(format!("{name}:{}", self.value(own)));
+                    parts.push(format!("{name}:{}", self.read_value(child)));
                 }
                 format!("{{{}}}", parts.join(","))
             }
             b'*' => {
                 let mut parts = Vec::new();
                 for _ in 0..number() {
-                    let own = place.item.get_or_insert_with(|| Box::new(self.place()));
-                    parts.push(self.value(own));
+                    let child = path.item.get_or_insert_with(|| Box::new(self.new_path()));
+                    parts.push(self.read_value(child));
                 }
                 format!("[{}]", parts.join(","))
             }

@@ -12,13 +12,13 @@ use pinwise_record::{
 use std::time::Duration;
 pub(super) use traced::markdown as traced_markdown;
 
-/// Longest name in the table.
+/// The most columns of an arm's name in the table.
 const NAME_WIDTH: usize = 26;
-/// Longest list of CPUs.
+/// The most columns of a list of CPUs.
 const CPUS_WIDTH: usize = 9;
 
-/// Notes that answer what was asked, by companions and limits as arms.
-pub(super) const ASKED: [&str; 5] = [
+/// Notes on requested companions and limits: they are part of the answer, and always shown.
+pub(super) const REQUESTED_CHECKS: [&str; 5] = [
     "beside",
     "cgroups",
     "cost_to_companion",
@@ -26,36 +26,36 @@ pub(super) const ASKED: [&str; 5] = [
     "limit_not_reached",
 ];
 
-/// A comparison that has just ended, for a terminal: the answer comes last, next to the prompt.
-/// [`comparison`] has the rest: what repeats the table, notes and the method.
+/// A comparison that has just ended, for a terminal: the verdict comes last, next to the prompt.
+/// [`render_comparison`] also shows sentences that repeat the table, notes and the method.
 #[must_use]
-pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
+pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String {
     let is_note = |finding: &&Finding| {
-        finding.severity == Severity::Note && !ASKED.contains(&finding.check.as_str())
+        finding.severity == Severity::Note && !REQUESTED_CHECKS.contains(&finding.check.as_str())
     };
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
     let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
     text.push('\n');
     match &record.joint {
-        Some(joint) => text.push_str(&joint::programs(joint)),
+        Some(joint) => text.push_str(&joint::programs_table(joint)),
         None => text.push_str(&arms_table(record)),
     }
-    text.push_str(&limits(record));
+    text.push_str(&describe_limits(record));
     text.push_str(&cpu_time(record));
     text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
-        text.push_str(&findings(grave, palette));
+        text.push_str(&describe_findings(grave, palette));
         text.push('\n');
     }
-    text.push_str(&palette.faint(&brief_method(record, notes.len(), palette)));
+    text.push_str(&palette.faint(&describe_method_briefly(record, notes.len(), palette)));
     text.push_str("\n\n");
-    text.push_str(&verdict(record, palette));
+    text.push_str(&describe_verdict(record, palette));
     text
 }
 
 /// The whole comparison for a terminal, its answer last as well.
 #[must_use]
-pub fn comparison(record: &Comparison, palette: Palette) -> String {
+pub fn render_comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
     text.push_str(&heading(
         &record.title(),
@@ -65,19 +65,19 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     ));
     text.push('\n');
     if let Some(joint) = &record.joint {
-        text.push_str(&joint::programs(joint));
+        text.push_str(&joint::programs_table(joint));
         text.push('\n');
     }
     text.push_str(&arms_table(record));
-    text.push_str(&threads(record));
+    text.push_str(&describe_threads(record));
     if !record.contrasts.is_empty() {
         text.push('\n');
-        text.push_str(&contrasts(record));
+        text.push_str(&describe_contrasts(record));
     }
     text.push_str(&traced::describe_traces(record, palette));
-    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&describe_findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record, palette)));
+    text.push_str(&palette.faint(&describe_method(record, palette)));
     text.push_str("\n\n");
     let VerdictRecord {
         advice, commands, ..
@@ -85,11 +85,11 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     if !commands.is_empty() && !advice.is_empty() {
         text.push_str(&format!("{}\n", paragraph("", "", advice)));
     }
-    text.push_str(&verdict(record, palette));
+    text.push_str(&describe_verdict(record, palette));
     text
 }
 
-/// The title of an experiment and its machine, each in a line.
+/// A line with the title of an experiment, and one with its machine and metric.
 pub(super) fn heading(
     title: &str,
     host: &HostRecord,
@@ -100,12 +100,12 @@ pub(super) fn heading(
     let metric = metric.map_or_else(String::new, |metric| {
         format!(" · metric: {}", metric.short_name())
     });
-    let place = format!("{}{metric}", place(host));
+    let place = format!("{}{metric}", describe_host(host));
     format!("{title}\n{}\n", shorten(&place, columns()))
 }
 
-/// The machine of an experiment: name, CPU, counts.
-pub(super) fn place(host: &HostRecord) -> String {
+/// Describes a machine: name, CPU model, numbers of CPUs and cores.
+pub(super) fn describe_host(host: &HostRecord) -> String {
     let model = host.machine.cpu_model.as_deref();
     let model = model.filter(|_| !host.simulated);
     format!(
@@ -119,20 +119,20 @@ pub(super) fn place(host: &HostRecord) -> String {
 
 fn arms_table(record: &Comparison) -> String {
     if let [arm] = record.arms.as_slice() {
-        return timed_table(record, arm);
+        return single_arm_table(record, arm);
     }
     let header = [
         "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
     ];
     let arms = record.arms.iter().filter(|arm| !arm.eliminated);
-    let rows = arms.map(|arm| row(record, arm).to_vec()).collect();
-    // The answer speaks of medians that differ from the change.
-    let speaks = |finding: &Finding| finding.check == "medians_differ";
-    let least: &[&str] = match record.findings.iter().any(speaks) {
+    let rows = arms.map(|arm| arm_row(record, arm).to_vec()).collect();
+    // If a finding speaks of the medians, their column must not be left out.
+    let is_about_medians = |finding: &Finding| finding.check == "medians_differ";
+    let first_to_hide: &[&str] = match record.findings.iter().any(is_about_medians) {
         true => &["spread", "CPUs", "interval"],
         false => &["spread", "CPUs", "typical", "interval"],
     };
-    let mut text = table_without(least, &[], &header, rows);
+    let mut text = table_without(first_to_hide, &[], &header, rows);
     let dropped: Vec<&str> = record
         .arms
         .iter()
@@ -147,9 +147,9 @@ fn arms_table(record: &Comparison) -> String {
     text
 }
 
-/// The only arm, with its own interval.
-fn timed_table(record: &Comparison, arm: &Arm) -> String {
-    let [name, cpus, typical, .., spread, _] = row(record, arm);
+/// The table of an experiment with one arm, with the interval of its median.
+fn single_arm_table(record: &Comparison, arm: &Arm) -> String {
+    let [name, cpus, typical, .., spread, _] = arm_row(record, arm);
     let ends = arm.estimate.and_then(|e| e.low.zip(e.high));
     let interval = ends.map_or_else(String::new, |(low, high)| {
         let [low, high] = [low, high].map(|end| quantity(end, &record.metric.unit));
@@ -160,8 +160,8 @@ fn timed_table(record: &Comparison, arm: &Arm) -> String {
     table_without(&["spread", "CPUs"], &[], &header, vec![cells])
 }
 
-/// What the threads of each arm did, if it is known.
-fn threads(record: &Comparison) -> String {
+/// A line for each arm on its threads, if they are known.
+fn describe_threads(record: &Comparison) -> String {
     let arms = record.arms.iter();
     let known = arms.filter_map(|arm| Some((&arm.name, arm.threads.as_ref()?)));
     let lines = known.map(|(name, threads)| {
@@ -171,14 +171,14 @@ fn threads(record: &Comparison) -> String {
     lines.collect()
 }
 
-fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
+fn arm_row(record: &Comparison, arm: &Arm) -> [String; 7] {
     let unit = &record.metric.unit;
-    let typical = typical(arm, unit);
+    let typical = format_typical(arm, unit);
     let spread = arm
         .spread
         .as_ref()
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
-    let [change, interval] = effect(record, arm);
+    let [change, interval] = format_effect(record, arm);
     [
         shorten(&arm.name, NAME_WIDTH),
         shorten(&arm.cpus, CPUS_WIDTH),
@@ -190,9 +190,9 @@ fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
     ]
 }
 
-/// The levels of the intervals, as a sentence with a trailing space: they depend on how the error
-/// is shared between arms and with CPU time. Empty if there is no interval.
-fn interval_level(record: &Comparison) -> String {
+/// A sentence on the confidence levels of the intervals, with a trailing space; empty without
+/// intervals. The levels depend on how the error is shared between arms and with CPU time.
+fn describe_levels(record: &Comparison) -> String {
     if record.verdict.kind == VerdictKind::Timed {
         return "The interval is that of the median, at 95 %. ".to_owned();
     }
@@ -206,8 +206,8 @@ fn interval_level(record: &Comparison) -> String {
     }
 }
 
-/// An arm's median, or the time-out that none of its runs reached the end in.
-pub(super) fn typical(arm: &Arm, unit: &str) -> String {
+/// Formats an arm's median; `> LIMIT` if its runs timed out.
+pub(super) fn format_typical(arm: &Arm, unit: &str) -> String {
     match (arm.estimate, &arm.timed_out) {
         (Some(estimate), _) => quantity(estimate.value, unit),
         (None, Some(late)) => format!("> {}", quantity(late.limit_s, unit)),
@@ -215,8 +215,8 @@ pub(super) fn typical(arm: &Arm, unit: &str) -> String {
     }
 }
 
-/// An arm's change against the baseline and the interval of that.
-pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
+/// Formats an arm's change against the baseline, and its interval.
+pub(super) fn format_effect(record: &Comparison, arm: &Arm) -> [String; 2] {
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     if let Some(late) = &arm.timed_out {
         return [late.change.clone(), "–".to_owned()];
@@ -232,8 +232,8 @@ pub(super) const fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
 }
 
-fn verdict(record: &Comparison, palette: Palette) -> String {
-    // Only the words of a failed command have lines of their own.
+fn describe_verdict(record: &Comparison, palette: Palette) -> String {
+    // The output of a failed command keeps its line breaks.
     let sentence = if record.stopped == Some(Stopped::Failed) {
         record.verdict.sentence.clone()
     } else {
@@ -247,8 +247,8 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    let further = [&record.verdict.steadiness, &record.verdict.beside];
-    for sentence in further.into_iter().flatten() {
+    let more = [&record.verdict.steadiness, &record.verdict.beside];
+    for sentence in more.into_iter().flatten() {
         text.push_str(&format!(
             "{}\n",
             paragraph("", "", &style::visible(sentence))
@@ -257,13 +257,12 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     let VerdictRecord {
         advice, commands, ..
     } = &record.verdict;
-    text.push_str(&what_to_do(advice, commands));
+    text.push_str(&next_step(advice, commands));
     text
 }
 
-/// The plainest command, else advice. A command stays on its line, however
-/// long, so that it can be copied.
-pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
+/// The first recommended command, else advice. A command is not wrapped, so that it can be copied.
+pub(super) fn next_step(advice: &str, commands: &[CommandRecord]) -> String {
     match commands.first() {
         Some(command) => format!("→ Run: {}\n", style::visible(&command.line)),
         None if advice.is_empty() => String::new(),
@@ -271,8 +270,8 @@ pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
     }
 }
 
-/// Sentences on a limit on slow-downs, which has no column.
-fn limits(record: &Comparison) -> String {
+/// Sentences on the limit of `--fail-if-slower`, which has no column.
+fn describe_limits(record: &Comparison) -> String {
     let limits = record
         .contrasts
         .iter()
@@ -309,7 +308,7 @@ fn cpu_time(record: &Comparison) -> String {
     }
 }
 
-fn contrasts(record: &Comparison) -> String {
+fn describe_contrasts(record: &Comparison) -> String {
     record
         .contrasts
         .iter()
@@ -317,7 +316,7 @@ fn contrasts(record: &Comparison) -> String {
             let limit = contrast.limit.iter().map(|limit| &limit.sentence);
             let more = contrast.beside.iter().chain(limit);
             let more = more.map(|more| format!(" {}", style::visible(more)));
-            // Names may hold line breaks.
+            // Names may contain line breaks.
             let line = style::visible(&contrast.sentence) + &more.collect::<String>();
             format!("{}\n", paragraph("  ", "    ", &line))
         })
@@ -325,7 +324,7 @@ fn contrasts(record: &Comparison) -> String {
 }
 
 /// Findings with their advice, worst first.
-pub(super) fn findings<'f>(
+pub(super) fn describe_findings<'f>(
     findings: impl IntoIterator<Item = &'f Finding>,
     palette: Palette,
 ) -> String {
@@ -351,9 +350,9 @@ pub(super) fn findings<'f>(
     text
 }
 
-fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
+fn describe_method_briefly(record: &Comparison, notes: usize, palette: Palette) -> String {
     if record.blocks == 0 {
-        return method(record, palette);
+        return describe_method(record, palette);
     }
     let notes = match notes {
         0 => String::new(),
@@ -368,24 +367,24 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
     };
     let mut contrasts = record.contrasts.iter();
     let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
-    // The answer already shows that it was clear.
+    // The verdict already shows that the experiment ended since all was decided.
     let ended = match (record.stopped, record.plan.precision) {
         (Some(Stopped::Precision), None) if !by_cpu_time => String::new(),
         _ => format!("; {}", record.ending()),
     };
     let line = format!(
         "{runs}, {}{ended}.{notes} {}",
-        elapsed_line(record),
+        format_elapsed(record),
         palette.record(&record.id),
     );
     paragraph("", "", &line)
 }
 
-fn method(record: &Comparison, palette: Palette) -> String {
+fn describe_method(record: &Comparison, palette: Palette) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
     let ended = record.ending();
-    let (named, spent) = (palette.record(&record.id), elapsed_line(record));
+    let (named, spent) = (palette.record(&record.id), format_elapsed(record));
     if record.blocks == 0 {
         let line = format!("No complete block, {spent}; {ended}. {named}");
         return paragraph("", "", &line);
@@ -401,7 +400,7 @@ fn method(record: &Comparison, palette: Palette) -> String {
         "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. {}{}{} {named}",
         record.seed,
         record.plan.warmup_blocks,
-        interval_level(record),
+        describe_levels(record),
         record
             .verdict
             .guarantee
@@ -412,7 +411,7 @@ fn method(record: &Comparison, palette: Palette) -> String {
     paragraph("", "", &line)
 }
 
-fn elapsed_line(record: &Comparison) -> String {
+fn format_elapsed(record: &Comparison) -> String {
     duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default())
 }
 
@@ -421,12 +420,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_that_the_answer_speaks_of_are_shown() {
+    fn medians_that_a_finding_is_about_are_shown() {
         let text = include_str!("../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let differ = Finding::new("medians_differ", Severity::Note, "", "");
         record.header.findings.push(differ);
-        let answer = comparison_answer(&record, Palette::new(false));
+        let answer = render_comparison_answer(&record, Palette::new(false));
         let header = answer.lines().nth(3).unwrap_or_default();
         assert!(header.contains("typical"), "{header}");
         assert!(header.contains("change"), "{header}");
@@ -455,8 +454,8 @@ mod tests {
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let advice = "No placement is recommended here.";
         record.verdict.advice = advice.to_owned();
-        assert!(!crate::markdown(&record).contains(advice));
+        assert!(!crate::render_markdown(&record).contains(advice));
         record.verdict.not_recommended = Some(pinwise_record::NotRecommended::BusyMachine);
-        assert!(crate::markdown(&record).contains(advice));
+        assert!(crate::render_markdown(&record).contains(advice));
     }
 }

@@ -6,36 +6,36 @@ use super::style::{
 use pinwise_record::{DeviceRecord, PathClass, TopologyRecord};
 use pinwise_topology::CpuSet;
 
-/// Longer names and lists are cut; records have them in full.
-const LONGEST_NAME: usize = 20;
-const LONGEST_LIST: usize = 20;
-/// If there is less room than this, the model is left out.
-const SHORTEST_MODEL: usize = 10;
-/// A card has hundreds of virtual functions: of those that differ only in their address this many
-/// are shown.
-const SHOWN_ALIKE: usize = 2;
-/// The column of the CPUs that take interrupts, which is left out if none is known.
-const INTERRUPTS: usize = 4;
+/// The most columns of names and of lists of CPUs; longer ones are cut.
+const MAX_NAME_WIDTH: usize = 20;
+const MAX_LIST_WIDTH: usize = 20;
+/// If fewer columns than this are left, the model is left out.
+const MIN_MODEL_WIDTH: usize = 10;
+/// A card can have hundreds of virtual functions. Of devices that differ only in their address, at
+/// most this many are shown.
+const MAX_SIMILAR: usize = 2;
+/// The index of the column with the CPUs that take interrupts; without such CPUs it is left out.
+const INTERRUPTS_COLUMN: usize = 4;
 
 /// The table; empty if there is no device.
-pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn devices_table(record: &TopologyRecord, palette: Palette) -> String {
     if record.devices.is_empty() {
         return String::new();
     }
     let is_known = |device: &DeviceRecord| device.interrupted_cpus.is_some();
     let has_interrupts = record.devices.iter().any(is_known);
     let mut rows = Vec::new();
-    let alike = |a: &&DeviceRecord, b: &&DeviceRecord| {
+    let are_similar = |a: &&DeviceRecord, b: &&DeviceRecord| {
         let key = |d: &DeviceRecord| (d.kind.clone(), d.ids.clone(), d.cpus.clone());
         a.names.is_empty() && b.names.is_empty() && key(a) == key(b)
     };
     let all: Vec<&DeviceRecord> = record.devices.iter().collect();
-    for group in all.chunk_by(alike) {
+    for group in all.chunk_by(are_similar) {
         let shown = match group.len() {
-            count if count > SHOWN_ALIKE + 1 => SHOWN_ALIKE,
+            count if count > MAX_SIMILAR + 1 => MAX_SIMILAR,
             count => count,
         };
-        rows.extend(group[..shown].iter().map(|device| row(device)));
+        rows.extend(group[..shown].iter().map(|device| device_row(device)));
         if let [first, .., last] = &group[shown..] {
             let more = group.len() - shown;
             rows.push(vec![
@@ -52,17 +52,17 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     let heading = palette.strong("Devices on the PCI bus");
     let mut header = vec!["device", "type", "node", "near CPUs", "address", "model"];
     if has_interrupts {
-        header.insert(INTERRUPTS, "IRQs on");
+        header.insert(INTERRUPTS_COLUMN, "IRQs on");
     } else {
         for row in &mut rows {
-            row.remove(INTERRUPTS);
+            row.remove(INTERRUPTS_COLUMN);
         }
     }
-    fit(&mut header, &mut rows);
+    fit_models(&mut header, &mut rows);
     let mut text = format!("\n{heading}\n{}", table(&header, rows));
     for device in &record.devices {
         let name = device.names.first().unwrap_or(&device.address);
-        let packets = packets(device);
+        let packets = describe_packet_cpus(device);
         if !packets.is_empty() {
             let line = paragraph("  ", "    ", &format!("{name}: {packets}"));
             text.push_str(&format!("{line}\n"));
@@ -72,11 +72,11 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
             text.push_str(&format!("{}\n", palette.warn(&line)));
         }
     }
-    text.push_str(&paths(record, palette));
+    text.push_str(&list_paths(record, palette));
     text
 }
 
-/// The paths between a GPU and another device, nearest first, with the meaning of the abbreviation.
+/// The paths between devices, nearest first, and what each abbreviation means.
 const PATHS: [(PathClass, &str); 7] = [
     (PathClass::Nvlink, "bonded NVLinks"),
     (PathClass::Xgmi, "Infinity Fabric"),
@@ -87,8 +87,8 @@ const PATHS: [(PathClass, &str); 7] = [
     (PathClass::System, "NUMA nodes apart"),
 ];
 
-/// A line for each device with the others by path, nearest first; empty if nothing is known.
-fn paths(record: &TopologyRecord, palette: Palette) -> String {
+/// A line for each device that lists the others by path, nearest first; empty if no path is known.
+fn list_paths(record: &TopologyRecord, palette: Palette) -> String {
     if record.device_paths.is_empty() {
         return String::new();
     }
@@ -112,9 +112,9 @@ fn paths(record: &TopologyRecord, palette: Palette) -> String {
     )
 }
 
-/// Which CPUs process the packets of a network card, if these are set; empty otherwise: then those
-/// with the interrupts do, and any CPU sends on any queue.
-fn packets(device: &DeviceRecord) -> String {
+/// Describes which CPUs process the packets of a network card (RPS) and send on its queues (XPS).
+/// Empty if none are set: then the CPUs that take its interrupts do.
+fn describe_packet_cpus(device: &DeviceRecord) -> String {
     let noun = |cpus: &str| {
         let count = CpuSet::parse_list(cpus).map_or(0, |cpus| cpus.len());
         format!("{} {cpus}", cpu_noun(count))
@@ -127,8 +127,8 @@ fn packets(device: &DeviceRecord) -> String {
     words.join(", ")
 }
 
-/// Gives the model, which is last, the room that the others leave.
-fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
+/// Cuts the models, which are the last column, to the width that the other columns leave.
+fn fit_models(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
     let last = header.len() - 1;
     let width = |column: usize| {
         let cells = rows.iter().map(|row| width_of(&row[column]));
@@ -136,22 +136,22 @@ fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
     };
     let used_columns: usize = (0..last).map(|column| width(column) + 2).sum();
     let left = columns().saturating_sub(used_columns + 2);
-    if left < SHORTEST_MODEL {
+    if left < MIN_MODEL_WIDTH {
         header.pop();
     }
     for row in rows {
         match row.pop() {
-            Some(model) if left >= SHORTEST_MODEL => row.push(shorten(&model, left)),
+            Some(model) if left >= MIN_MODEL_WIDTH => row.push(shorten(&model, left)),
             _ => {}
         }
     }
 }
 
-fn row(device: &DeviceRecord) -> Vec<String> {
+fn device_row(device: &DeviceRecord) -> Vec<String> {
     let names: Vec<String> = device.names.iter().map(|name| visible(name)).collect();
     let name = match names.is_empty() {
         true => "-".to_owned(),
-        false => shorten(&names.join(" "), LONGEST_NAME),
+        false => shorten(&names.join(" "), MAX_NAME_WIDTH),
     };
     let model = device.model.as_ref().or(device.ids.as_ref());
     let node = device.numa_node.map(|node| node.to_string());
@@ -159,10 +159,10 @@ fn row(device: &DeviceRecord) -> Vec<String> {
         name,
         device.kind.to_string(),
         node.unwrap_or_else(|| "?".to_owned()),
-        shorten(device.cpus.as_deref().unwrap_or("?"), LONGEST_LIST),
+        shorten(device.cpus.as_deref().unwrap_or("?"), MAX_LIST_WIDTH),
         shorten(
             device.interrupted_cpus.as_deref().unwrap_or_default(),
-            LONGEST_LIST,
+            MAX_LIST_WIDTH,
         ),
         visible(&device.address),
         model.map_or_else(String::new, |model| visible(model)),

@@ -1,12 +1,12 @@
-//! What differs between two machines, as text.
+//! The differences between two machines, as text.
 
 use super::style::{Palette, paragraph};
 use pinwise_format::count;
 use pinwise_record::TopologyDiff;
 
-/// The differences for a terminal, the weightiest first.
+/// The differences for a terminal, the most important first.
 #[must_use]
-pub fn topology_diff(record: &TopologyDiff, palette: Palette) -> String {
+pub fn render_topology_diff(record: &TopologyDiff, palette: Palette) -> String {
     let mut text = String::new();
     for (side, name) in ["A", "B"].into_iter().zip(&record.between) {
         let line = paragraph(&format!("{side}: "), "   ", name);

@@ -1,18 +1,18 @@
 //! What `doctor` found, as text.
 
-use super::comparison::findings;
+use super::comparison::describe_findings;
 use super::style::{Palette, paragraph};
 use pinwise_record::Doctor;
 
 /// The doctor's findings for a terminal.
 #[must_use]
-pub fn doctor(record: &Doctor, palette: Palette) -> String {
+pub fn render_doctor(record: &Doctor, palette: Palette) -> String {
     let mut text = String::new();
     if record.findings.is_empty() {
         text.push_str(&palette.good("Found nothing that distorts measurements here."));
         text.push('\n');
     } else {
-        text.push_str(findings(&record.findings, palette).trim_start());
+        text.push_str(describe_findings(&record.findings, palette).trim_start());
     }
     if !record.passed.is_empty() {
         let line = format!(

@@ -1,11 +1,11 @@
-//! A placement in another tool's words, for a terminal.
+//! A placement in another tool's syntax, for a terminal.
 
 use super::style::{Palette, paragraph, visible_lines};
 use pinwise_placement::emit::Emission;
 
 /// Commands and files are printed ready to be copied; everything else is in comments.
 #[must_use]
-pub fn emission(emission: &Emission, palette: Palette) -> String {
+pub fn render_emission(emission: &Emission, palette: Palette) -> String {
     let mut text = format!(
         "{}\n",
         palette.strong(&format!("# {}", emission.tool.name()))
@@ -21,7 +21,7 @@ pub fn emission(emission: &Emission, palette: Palette) -> String {
     for sentence in &emission.notes {
         text.push_str(&comment("note: ", sentence));
     }
-    // A line to run is not folded.
+    // A command is not wrapped, so that it can be copied.
     let verify = format!("# verify: {}\n", visible_lines(&emission.verify));
     text.push_str(&verify);
     text

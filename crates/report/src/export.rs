@@ -1,8 +1,10 @@
-//! A comparison for other programs.
+//! A comparison as rows, Markdown, and hyperfine's JSON.
 
 use serde_json::json;
 
-use super::comparison::{ASKED, effect, or_dash, traced_markdown, typical};
+use super::comparison::{
+    REQUESTED_CHECKS, format_effect, format_typical, or_dash, traced_markdown,
+};
 use super::style::{markdown_cell as cell, visible};
 use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
@@ -38,14 +40,14 @@ const RUN_COLUMNS: [RunColumn; 23] = [
     }),
 ];
 
-/// The columns of a run.
+/// The names of a run's columns.
 pub(super) fn run_columns() -> impl Iterator<Item = &'static str> {
     RUN_COLUMNS.into_iter().map(|(name, _)| name)
 }
 
 /// One row per counted run.
 #[must_use]
-pub fn run_rows(record: &Comparison) -> Table {
+pub fn list_run_rows(record: &Comparison) -> Table {
     let own = ["arm", "cpus"];
     let mut table = Table::new(own.into_iter().chain(run_columns()));
     for arm in &record.arms {
@@ -57,22 +59,22 @@ pub fn run_rows(record: &Comparison) -> Table {
     table
 }
 
-/// A run as a row.
+/// The cells of a run.
 pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
     RUN_COLUMNS.into_iter().map(|(_, cell)| cell(run))
 }
 
 /// A Markdown table of the arms and the verdict below it.
 #[must_use]
-pub fn markdown(record: &Comparison) -> String {
+pub fn render_markdown(record: &Comparison) -> String {
     let mut text = format!(
         "| arm | CPUs | typical {} | against {} | interval | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
         cell(record.metric.short_name()),
         cell(&record.baseline),
     );
     for arm in &record.arms {
-        let typical = typical(arm, &record.metric.unit);
-        let [change, interval] = effect(record, arm);
+        let typical = format_typical(arm, &record.metric.unit);
+        let [change, interval] = format_effect(record, arm);
         text.push_str(&format!(
             "| {} | {} | {} | {change} | {interval} | {} |\n",
             cell(&arm.name),
@@ -89,7 +91,7 @@ pub fn markdown(record: &Comparison) -> String {
         text.push_str(&format!("\n{}\n", visible(beside)));
     }
     let findings = record.findings.iter();
-    for asked in findings.filter(|finding| ASKED.contains(&finding.check.as_str())) {
+    for asked in findings.filter(|finding| REQUESTED_CHECKS.contains(&finding.check.as_str())) {
         text.push_str(&format!("\n{}\n", visible(&asked.sentence)));
     }
     text.push_str(&traced_markdown(record));
@@ -99,7 +101,7 @@ pub fn markdown(record: &Comparison) -> String {
 /// The layout of hyperfine's `--export-json`, so that scripts for it work. It has no place for
 /// contrasts: pinwise's own JSON has them.
 #[must_use]
-pub fn hyperfine(record: &Comparison) -> serde_json::Value {
+pub fn render_hyperfine(record: &Comparison) -> serde_json::Value {
     let results: Vec<serde_json::Value> = record
         .arms
         .iter()

@@ -1,28 +1,28 @@
 //! A fleet's nodes beside their peers, as text: outliers first, then the groups, what outliers
 //! share, and other notes.
 
-use super::comparison::findings;
+use super::comparison::describe_findings;
 use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_format::{count, percent, ratio};
 use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 
-/// Nodes in the table; the record has all.
+/// The most nodes in the table; the record has all.
 const MAX_NODES: usize = 40;
-/// Rows of one node.
+/// The most rows of a node.
 const MAX_ROWS_PER_NODE: usize = 3;
-/// Groups that are listed.
+/// The most groups in the list.
 const MAX_GROUPS: usize = 12;
-/// Maximum number of a group's settings in the list.
+/// The most settings that are listed for a group.
 const MAX_SETTINGS: usize = 10;
-/// Sentences on what outliers have in common.
+/// The most sentences on what outliers have in common.
 const MAX_COMMON_SENTENCES: usize = 10;
-/// Widest node, figure and setting.
-const NODE: usize = 16;
-const FIGURE: usize = 30;
+/// The width of columns with nodes, and with figures and settings.
+const NODE_WIDTH: usize = 16;
+const FIGURE_WIDTH: usize = 30;
 
 /// The report for a terminal.
 #[must_use]
-pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
+pub fn render_fleet_report(record: &FleetReport, palette: Palette) -> String {
     let mut text = format!(
         "{}\n{}\n",
         palette.strong(&paragraph("", "", &record.sentence)),
@@ -39,15 +39,15 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
             )
         ))
     );
-    text.push_str(&groups(&record.groups, palette));
-    text.push_str(&outliers(record, palette));
-    text.push_str(&common_sentences(record, palette));
-    text.push_str(&findings(&record.findings, palette));
-    text.push_str(&method(record, palette));
+    text.push_str(&list_groups(&record.groups, palette));
+    text.push_str(&outliers_table(record, palette));
+    text.push_str(&list_common_properties(record, palette));
+    text.push_str(&describe_findings(&record.findings, palette));
+    text.push_str(&describe_method(record, palette));
     text
 }
 
-fn groups(groups: &[FleetGroup], palette: Palette) -> String {
+fn list_groups(groups: &[FleetGroup], palette: Palette) -> String {
     let mut text = format!("\n{}\n", palette.strong("Groups of similar nodes"));
     for (group, number) in groups.iter().zip(1..).take(MAX_GROUPS) {
         let line = format!("{}: {}", group.name, count(group.nodes, "node"));
@@ -82,7 +82,7 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
     text
 }
 
-/// Excludes what the group's name says already, and what only programs read.
+/// Is a setting listed? Those that the group's name contains are not, nor those for programs.
 fn is_listed(name: &str) -> bool {
     !matches!(
         name,
@@ -90,21 +90,21 @@ fn is_listed(name: &str) -> bool {
     )
 }
 
-fn outliers(record: &FleetReport, palette: Palette) -> String {
+fn outliers_table(record: &FleetReport, palette: Palette) -> String {
     if record.outliers.is_empty() {
         return String::new();
     }
     let mut nodes: Vec<&[FleetOutlier]> = Vec::new();
-    for of_node in record.outliers.chunk_by(|a, b| a.node == b.node) {
-        nodes.push(of_node);
+    for node_outliers in record.outliers.chunk_by(|a, b| a.node == b.node) {
+        nodes.push(node_outliers);
     }
     let mut rows = Vec::new();
-    for of_node in nodes.iter().take(MAX_NODES) {
-        for (at, outlier) in of_node.iter().take(MAX_ROWS_PER_NODE).enumerate() {
-            rows.push(row(outlier, at == 0));
+    for node_outliers in nodes.iter().take(MAX_NODES) {
+        for (at, outlier) in node_outliers.iter().take(MAX_ROWS_PER_NODE).enumerate() {
+            rows.push(outlier_row(outlier, at == 0));
         }
-        if of_node.len() > MAX_ROWS_PER_NODE {
-            let more = format!("and {} more", of_node.len() - MAX_ROWS_PER_NODE);
+        if node_outliers.len() > MAX_ROWS_PER_NODE {
+            let more = format!("and {} more", node_outliers.len() - MAX_ROWS_PER_NODE);
             let mut row = vec![String::new(); 6];
             row[1] = more;
             rows.push(row);
@@ -122,14 +122,14 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
     text
 }
 
-fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
+fn outlier_row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     let node = if is_first {
-        shorten(&outlier.node, NODE)
+        shorten(&outlier.node, NODE_WIDTH)
     } else {
         String::new()
     };
     let missing = || "–".to_owned();
-    let mut row = vec![node, shorten(&outlier.figure, FIGURE)];
+    let mut row = vec![node, shorten(&outlier.figure, FIGURE_WIDTH)];
     if outlier.kind == OutlierKind::Setting {
         let text =
             |value: &Option<String>| value.as_deref().map_or_else(missing, |v| shorten(v, 12));
@@ -142,12 +142,12 @@ fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     row.push(figure(outlier.value));
     row.push(figure(outlier.typical));
     row.push(outlier.ratio.map_or_else(missing, ratio));
-    row.push(outlier.adjusted_p.map_or_else(missing, rate));
+    row.push(outlier.adjusted_p.map_or_else(missing, format_rate));
     row
 }
 
-/// A rate; only its size matters.
-fn rate(p: f64) -> String {
+/// Formats a rate; below 0.01 % only its size matters.
+fn format_rate(p: f64) -> String {
     if p < 1e-4 {
         "<0.01 %".to_owned()
     } else {
@@ -155,7 +155,7 @@ fn rate(p: f64) -> String {
     }
 }
 
-fn common_sentences(record: &FleetReport, palette: Palette) -> String {
+fn list_common_properties(record: &FleetReport, palette: Palette) -> String {
     if record.common.is_empty() {
         return String::new();
     }
@@ -176,7 +176,7 @@ fn common_sentences(record: &FleetReport, palette: Palette) -> String {
     text
 }
 
-fn method(record: &FleetReport, palette: Palette) -> String {
+fn describe_method(record: &FleetReport, palette: Palette) -> String {
     let line = format!(
         "{} of nodes judged, each against its group's bulk and its tails; of the nodes named for figures at most {} are expected to be so by chance (q: the share at which a figure is just named). {}",
         count(record.judged, "figure"),

@@ -1,23 +1,23 @@
-//! One group of machines against another, as text: settings, then ratios, the
+//! The differences between two groups of machines, as text: settings, then ratios, the
 //! largest first.
 
-use super::profile_diff::attributions;
+use super::profile_diff::list_attributions;
 use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_format::{count, ratio};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSide};
 
-/// Widest name of a figure.
-const FIGURE: usize = 22;
-/// Figures of one side that are named.
+/// The most columns of a figure's name.
+const FIGURE_WIDTH: usize = 22;
+/// The most figures that are listed of one side.
 const MAX_NAMES: usize = 6;
 
 /// The difference for a terminal.
 #[must_use]
-pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
+pub fn render_fleet_diff(record: &FleetDiff, palette: Palette) -> String {
     let mut text = format!(
         "{}{}",
-        side("A", &record.a, palette),
-        side("B", &record.b, palette)
+        describe_side("A", &record.a, palette),
+        describe_side("B", &record.b, palette)
     );
     text.push_str(&format!(
         "\n{}\n",
@@ -29,7 +29,7 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
             "\n{}\n",
             palette.strong(&paragraph("", "", &step))
         ));
-        text.push_str(&attributions(std::slice::from_ref(&found.attribution)));
+        text.push_str(&list_attributions(std::slice::from_ref(&found.attribution)));
     }
     if !record.settings.is_empty() {
         text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
@@ -47,7 +47,7 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         "\n{}\n",
         palette.strong("Figures, the largest change first")
     ));
-    let rows = record.figures.iter().map(row).collect();
+    let rows = record.figures.iter().map(figure_row).collect();
     text.push_str(&table(
         &["figure", "A", "B", "B/A", "95 % interval", "differs"],
         rows,
@@ -67,20 +67,20 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
     text
 }
 
-fn side(letter: &str, side: &FleetSide, palette: Palette) -> String {
+fn describe_side(letter: &str, side: &FleetSide, palette: Palette) -> String {
     let nodes = count(side.nodes, "node");
     let line = format!("{}, {}: {nodes}", side.fleet, side.group);
     let line = paragraph(&format!("{letter}: "), "   ", &line);
     format!("{}\n", palette.faint(&line))
 }
 
-fn row(figure: &FleetFigureChange) -> Vec<String> {
+fn figure_row(figure: &FleetFigureChange) -> Vec<String> {
     let interval = match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
         _ => "–".to_owned(),
     };
     vec![
-        shorten(&format!("{} · {}", figure.step, figure.name), FIGURE),
+        shorten(&format!("{} · {}", figure.step, figure.name), FIGURE_WIDTH),
         quantity(figure.a, &figure.unit),
         quantity(figure.b, &figure.unit),
         ratio(figure.ratio),

@@ -7,12 +7,12 @@ use super::style::{paragraph, quantity, table};
 use pinwise_format::{count, grouped, seconds};
 use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepState};
 
-/// Nodes that are named in one line.
-const MAX_NAMED: usize = 8;
+/// The most names in one line.
+const MAX_NAMES: usize = 8;
 
 /// The plan of a fleet.
 #[must_use]
-pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
+pub fn render_fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     let request = format!(
         "Fleet {}: {} requested via {}",
         record.id,
@@ -24,20 +24,20 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
         "Submitted {} from {}, pinwise {}.",
         record.started, record.host, record.pinwise_version
     );
-    out += &line("  ", &from);
+    out += &format_line("  ", &from);
     if let Some(folder) = &record.folder {
-        out += &line("  ", &format!("Folder: {folder}"));
+        out += &format_line("  ", &format!("Folder: {folder}"));
     }
     if !record.jobs.is_empty() {
         let jobs: Vec<&str> = record.jobs.iter().map(|job| job.id.as_str()).collect();
-        out += &line("  ", &format!("Jobs: {}", join_names(&jobs)));
+        out += &format_line("  ", &format!("Jobs: {}", join_names(&jobs)));
     }
     if !record.nodes.is_empty() {
         let names: Vec<&str> = record.nodes.iter().map(String::as_str).collect();
-        out += &line("  ", &format!("Nodes: {}", join_names(&names)));
+        out += &format_line("  ", &format!("Nodes: {}", join_names(&names)));
     }
     for why in &record.left_out {
-        out += &line("  ", &format!("Not included: {why}"));
+        out += &format_line("  ", &format!("Not included: {why}"));
     }
     out += "\nEvery node runs:\n";
     for step in &record.steps {
@@ -45,12 +45,12 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
         let limit = step
             .timeout_s
             .map_or(String::new(), |s| format!(" (at most {})", seconds(s)));
-        out += &line("  ", &format!("{}: pinwise {words}{limit}", step.name));
+        out += &format_line("  ", &format!("{}: pinwise {words}{limit}", step.name));
     }
     out + &describe_planted(record)
 }
 
-/// Faults of a simulated fleet, by kind.
+/// Lists the planted faults of a simulated fleet by kind.
 fn describe_planted(record: &FleetRecord) -> String {
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for fault in &record.planted {
@@ -60,16 +60,20 @@ fn describe_planted(record: &FleetRecord) -> String {
         return String::new();
     }
     let mut out = "\nPlanted faults of this simulated fleet:\n".to_owned();
-    for (fault, of) in kinds {
-        let shown = format!("{fault}: {} ({})", count(of.len(), "node"), join_names(&of));
-        out += &line("  ", &shown);
+    for (fault, nodes) in kinds {
+        let shown = format!(
+            "{fault}: {} ({})",
+            count(nodes.len(), "node"),
+            join_names(&nodes)
+        );
+        out += &format_line("  ", &shown);
     }
     out
 }
 
 /// What a node of a fleet did, and the findings on it.
 #[must_use]
-pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
+pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
     let done = record
         .steps
         .iter()
@@ -84,20 +88,20 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     let mut out = palette.strong(&paragraph("", "  ", &title)) + "\n";
     if let Some(host) = &record.host {
         let model = host.machine.cpu_model.as_deref().unwrap_or("unknown CPU");
-        out += &line("  ", &format!("{model}, {} CPUs", host.counts.cpus));
+        out += &format_line("  ", &format!("{model}, {} CPUs", host.counts.cpus));
     }
     let attempts = match record.attempts {
         1 => String::new(),
         many => format!(", {many} attempts"),
     };
     let began = format!("Started {} by its own clock{attempts}.", record.started);
-    out += &line("  ", &began);
+    out += &format_line("  ", &began);
     if let Some(ahead) = record
         .clock_ahead_s
         .filter(|s| s.abs() >= CLOCK_TOLERANCE_S)
     {
         let way = if ahead > 0.0 { "ahead" } else { "behind" };
-        out += &line(
+        out += &format_line(
             "  ",
             &format!("Its clock is {} {way}.", seconds(ahead.abs())),
         );
@@ -111,12 +115,15 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     }
     if !record.figures.is_empty() {
         out += "\nFigures\n";
-        out += &table(&["step", "figure", "value", "interval"], figures(record));
+        out += &table(
+            &["step", "figure", "value", "interval"],
+            figure_rows(record),
+        );
     }
     if !record.settings.is_empty() {
         out += "\nSettings\n";
         for (name, value) in &record.settings {
-            out += &line("  ", &format!("{name}: {value}"));
+            out += &format_line("  ", &format!("{name}: {value}"));
         }
     }
     out
@@ -140,7 +147,7 @@ fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
     steps.iter().map(row).collect()
 }
 
-fn figures(record: &FleetNode) -> Vec<Vec<String>> {
+fn figure_rows(record: &FleetNode) -> Vec<Vec<String>> {
     let figures = record.figures.iter().map(|figure| {
         let shown = |value: f64| quantity(value, &figure.unit);
         let interval = figure
@@ -159,14 +166,14 @@ fn figures(record: &FleetNode) -> Vec<Vec<String>> {
     figures.collect()
 }
 
-fn line(indent: &str, text: &str) -> String {
+fn format_line(indent: &str, text: &str) -> String {
     paragraph(indent, "    ", text) + "\n"
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first names, and says how many more there are.
 fn join_names(names: &[&str]) -> String {
-    let first = names[..names.len().min(MAX_NAMED)].join(", ");
-    match names.len().saturating_sub(MAX_NAMED) {
+    let first = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => first,
         more => format!("{first} and {} more", grouped(more as u64)),
     }
@@ -244,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_reported() {
-        let text = fleet_plan(&plan(), Palette::default());
+    fn a_plan_lists_nodes_jobs_steps_and_faults() {
+        let text = render_fleet_plan(&plan(), Palette::default());
         for words in [
             "Fleet f: 12,000 nodes requested via slurm",
             "Nodes: n1, n2, n3, n4, n5, n6, n7, n8 and 4 more",
@@ -263,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_reported_and_no_control_character() {
-        let text = fleet_node(&node(), Palette::default());
+    fn a_node_shows_its_steps_and_no_control_characters() {
+        let text = render_fleet_node(&node(), Palette::default());
         for words in [
             "of fleet f: 1 of 2 steps done",
             "2 attempts",

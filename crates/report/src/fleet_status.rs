@@ -4,14 +4,14 @@ use super::style::{paragraph, shorten, table};
 use super::{Palette, visible};
 use pinwise_record::{FleetStatus, NodeStatus};
 
-/// Characters of a node's name that are shown.
-const LONGEST_NAME: usize = 36;
-/// Nodes that are shown one by one.
+/// The most columns of a node's name.
+const MAX_NAME_WIDTH: usize = 36;
+/// The most nodes that are listed.
 const MAX_SHOWN: usize = 1000;
 
 /// A fleet's status for people.
 #[must_use]
-pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
+pub fn render_fleet_status(status: &FleetStatus, palette: Palette) -> String {
     let counts = [
         (status.done, "done"),
         (status.running, "running"),
@@ -30,7 +30,7 @@ pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
         counts.join(", "),
         status.asked
     );
-    text.push_str(&nodes(status));
+    text.push_str(&nodes_table(status));
     if status.nodes.len() > MAX_SHOWN {
         let more = status.nodes.len() - MAX_SHOWN;
         text.push_str(&format!("… and {more} more (--format json has all)\n"));
@@ -43,8 +43,8 @@ pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
     text
 }
 
-/// A line for each node, with remarks below it.
-fn nodes(status: &FleetStatus) -> String {
+/// A row for each node, with its step and reason below it.
+fn nodes_table(status: &FleetStatus) -> String {
     let shown = || status.nodes.iter().take(MAX_SHOWN);
     if status.nodes.is_empty() {
         return String::new();
@@ -52,10 +52,10 @@ fn nodes(status: &FleetStatus) -> String {
     let row = |node: &NodeStatus| {
         let since = node.since.as_deref().map(visible).unwrap_or_default();
         vec![
-            shorten(&visible(&node.node), LONGEST_NAME),
+            shorten(&visible(&node.node), MAX_NAME_WIDTH),
             node.state.name().to_owned(),
             format!("{}/{}", node.done, status.steps),
-            shorten(&since, LONGEST_NAME),
+            shorten(&since, MAX_NAME_WIDTH),
         ]
     };
     let header = ["Node", "State", "Steps", "Since"];
@@ -65,16 +65,16 @@ fn nodes(status: &FleetStatus) -> String {
     for (line, node) in lines.zip(shown()) {
         text.push_str(line);
         text.push('\n');
-        let what = what(node);
-        if !what.is_empty() {
-            text.push_str(&paragraph("      ", "      ", &what));
+        let reason = step_and_reason(node);
+        if !reason.is_empty() {
+            text.push_str(&paragraph("      ", "      ", &reason));
             text.push('\n');
         }
     }
     text
 }
 
-fn what(node: &NodeStatus) -> String {
+fn step_and_reason(node: &NodeStatus) -> String {
     let words = [node.step.as_deref(), node.why.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(visible).collect();
     words.join(": ")
@@ -111,7 +111,7 @@ mod tests {
             nodes: vec![node],
             notes: vec!["a note\u{1b}[1m".to_owned()],
         };
-        let text = fleet_status(&status, Palette::new(false));
+        let text = render_fleet_status(&status, Palette::new(false));
         assert!(!text.contains('\u{1b}'), "{text}");
         assert!(
             text.starts_with("Fleet f: 1 failed, 1 missing of 2 asked.\n"),

@@ -1,6 +1,6 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
-use super::comparison::{findings, heading, place};
+use super::comparison::{describe_findings, describe_host, heading};
 use super::style::{Palette, paragraph, quantity, shorten, table_without, visible, width};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
@@ -12,7 +12,7 @@ const NAME_WIDTH: usize = 30;
 
 /// The whole gate for a terminal.
 #[must_use]
-pub fn gate(record: &GateRecord, palette: Palette) -> String {
+pub fn render_gate(record: &GateRecord, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, None, palette);
     let header = [
         "benchmark",
@@ -26,29 +26,33 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     let header = header.map(|word| shorten(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let least = [header[5], header[1], header[2]];
-    let rows = order_by_outcome(record).map(row);
+    let rows = order_by_outcome(record).map(benchmark_row);
     text.push_str(&format!(
         "\n{}",
         table_without(&least, &[], &header, rows.collect())
     ));
-    for benchmark in order_by_outcome(record).filter(|benchmark| needs_words(benchmark)) {
+    for benchmark in order_by_outcome(record).filter(|benchmark| needs_sentence(benchmark)) {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
     }
-    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&describe_findings(&record.findings, palette));
     text.push_str(&format!(
         "\n{}\n",
         palette.faint(&paragraph(
             "",
             "",
-            &format!("{}. {}", method(record), palette.record(&record.id))
+            &format!(
+                "{}. {}",
+                describe_method(record),
+                palette.record(&record.id)
+            )
         ))
     ));
-    text.push_str(&format!("\n{}", answer(record, palette)));
+    text.push_str(&format!("\n{}", describe_verdict(record, palette)));
     text
 }
 
-/// The verdict, and what to do: last, beside the prompt.
-fn answer(record: &GateRecord, palette: Palette) -> String {
+/// The verdict and advice; printed last, next to the prompt.
+fn describe_verdict(record: &GateRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &record.verdict.sentence);
     let mut text = match record.verdict.decision {
         GateDecision::Pass => format!("{}\n{sentence}\n", palette.good("PASS")),
@@ -66,7 +70,7 @@ fn answer(record: &GateRecord, palette: Palette) -> String {
     text
 }
 
-/// What needs attention first: slower, failed, undecided, then the rest in the
+/// The benchmarks that need attention first: slower, failed, undecided, then the rest in the
 /// order of the suite.
 fn order_by_outcome(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
     let rank = |benchmark: &GateBenchmark| match benchmark.outcome {
@@ -80,23 +84,23 @@ fn order_by_outcome(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark>
     sorted.into_iter()
 }
 
-/// Does its row leave something unmentioned?
-fn needs_words(benchmark: &GateBenchmark) -> bool {
+/// Does its row lack something that its sentence says?
+fn needs_sentence(benchmark: &GateBenchmark) -> bool {
     benchmark.problem.is_some()
         || benchmark.outcome == GateOutcome::Missing
         || benchmark.is_slower_by_cpu()
         || benchmark.is_open_but_for_cpu()
 }
 
-fn row(benchmark: &GateBenchmark) -> Vec<String> {
+fn benchmark_row(benchmark: &GateBenchmark) -> Vec<String> {
     let (medians, unit) = benchmark.decisive_medians();
     let [base, head] = medians.map(|value| match value {
         Some(value) => quantity(value, unit),
         None => "–".to_owned(),
     });
-    let [change, interval] = effect(benchmark);
+    let [change, interval] = format_effect(benchmark);
     vec![
-        name(&benchmark.name),
+        shorten_start(&benchmark.name),
         base,
         head,
         change,
@@ -108,7 +112,7 @@ fn row(benchmark: &GateBenchmark) -> Vec<String> {
 
 /// Benchmarks of a framework have a common prefix, such as `tests/test_codec.py::`: a long name
 /// keeps its end.
-fn name(text: &str) -> String {
+fn shorten_start(text: &str) -> String {
     let text = visible(text);
     if width(&text) <= NAME_WIDTH {
         return text;
@@ -118,7 +122,7 @@ fn name(text: &str) -> String {
     format!("…{}", end.unwrap_or_default())
 }
 
-fn effect(benchmark: &GateBenchmark) -> [String; 2] {
+fn format_effect(benchmark: &GateBenchmark) -> [String; 2] {
     let or_dash = |text: String| match text.as_str() {
         "" => "–".to_owned(),
         _ => text,
@@ -126,7 +130,7 @@ fn effect(benchmark: &GateBenchmark) -> [String; 2] {
     [or_dash(benchmark.change()), or_dash(benchmark.interval())]
 }
 
-fn method(record: &GateRecord) -> String {
+fn describe_method(record: &GateRecord) -> String {
     let pairs = record.benchmarks.iter().map(|b| b.pairs.len()).sum();
     let elapsed = Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default();
     format!(
@@ -137,13 +141,13 @@ fn method(record: &GateRecord) -> String {
     )
 }
 
-/// Marks the comment of a pull request, so that it is found again.
+/// Marks the comment in a pull request, so that scripts find it.
 const MARKER: &str = "<!-- pinwise gate -->";
 
 /// A comment for a pull request: the verdict, what needs attention, and the
 /// whole table folded.
 #[must_use]
-pub fn gate_markdown(record: &GateRecord) -> String {
+pub fn render_gate_markdown(record: &GateRecord) -> String {
     let sign = match record.verdict.decision {
         GateDecision::Pass => "✅",
         GateDecision::Fail => "❌",
@@ -152,11 +156,11 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     };
     let mut text = format!(
         "{MARKER}\n### {sign} {}\n\n{}\n",
-        cell(&record.title()),
-        cell(&record.verdict.sentence)
+        escape_markdown(&record.title()),
+        escape_markdown(&record.verdict.sentence)
     );
     if !record.verdict.advice.is_empty() {
-        text.push_str(&format!("\n{}\n", cell(&record.verdict.advice)));
+        text.push_str(&format!("\n{}\n", escape_markdown(&record.verdict.advice)));
     }
     let is_quiet = |benchmark: &&GateBenchmark| {
         matches!(benchmark.outcome, GateOutcome::Passed) && !benchmark.is_change(record.plan.alpha)
@@ -165,8 +169,8 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     if !loud.is_empty() {
         text.push_str(&format!("\n{}", markdown_table(record, &loud)));
     }
-    for benchmark in loud.iter().filter(|benchmark| needs_words(benchmark)) {
-        text.push_str(&format!("\n{}\n", cell(&benchmark.sentence)));
+    for benchmark in loud.iter().filter(|benchmark| needs_sentence(benchmark)) {
+        text.push_str(&format!("\n{}\n", escape_markdown(&benchmark.sentence)));
     }
     if !quiet.is_empty() {
         text.push_str(&format!(
@@ -176,31 +180,31 @@ pub fn gate_markdown(record: &GateRecord) -> String {
         ));
     }
     for finding in &record.findings {
-        text.push_str(&format!("\n{}\n", cell(&finding.sentence)));
+        text.push_str(&format!("\n{}\n", escape_markdown(&finding.sentence)));
     }
     text.push_str(&format!(
         "\n<sub>{}; {}. pinwise {}</sub>\n",
-        cell(&method(record)),
-        cell(&place(&record.host)),
-        cell(&record.pinwise_version)
+        escape_markdown(&describe_method(record)),
+        escape_markdown(&describe_host(&record.host)),
+        escape_markdown(&record.pinwise_version)
     ));
     text
 }
 
-/// A comment in place of a gate that could not be made, so that an earlier one is not mistaken for
-/// it.
+/// A comment that says why a gate could not be made, so that an earlier comment is not mistaken for
+/// its result.
 #[must_use]
-pub fn gate_not_made(base: &str, head: &str, why: &str) -> String {
+pub fn render_gate_not_made(base: &str, head: &str, why: &str) -> String {
     format!(
         "{MARKER}\n### ⚠️ {} against {}: not judged\n\n{}\n",
-        cell(head),
-        cell(base),
-        cell(why)
+        escape_markdown(head),
+        escape_markdown(base),
+        escape_markdown(why)
     )
 }
 
-/// Text that no Markdown or HTML of a name can break out of.
-fn cell(text: &str) -> String {
+/// Escapes text so that names in it cannot act as Markdown or HTML.
+fn escape_markdown(text: &str) -> String {
     let escaped = visible(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -212,7 +216,7 @@ fn cell(text: &str) -> String {
             text.push('\\');
         }
         text.push(c);
-        // Neither a mention, nor an issue, nor a link.
+        // No mention, no reference to an issue, no link.
         if matches!(c, '@' | '#' | ':') {
             text.push_str("<!-- -->");
         }
@@ -223,13 +227,13 @@ fn cell(text: &str) -> String {
 fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String {
     let mut text = format!(
         "| benchmark | {} | {} | change | interval | pairs | verdict |\n|:---|---:|---:|---:|:---|---:|:---|\n",
-        cell(&record.base.name),
-        cell(&record.head.name)
+        escape_markdown(&record.base.name),
+        escape_markdown(&record.head.name)
     );
     for benchmark in benchmarks {
-        let mut cells = row(benchmark);
+        let mut cells = benchmark_row(benchmark);
         cells[0].clone_from(&benchmark.name);
-        let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
+        let cells: Vec<String> = cells.iter().map(|text| escape_markdown(text)).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
@@ -237,7 +241,7 @@ fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String 
 
 /// One row per pair.
 #[must_use]
-pub fn gate_rows(record: &GateRecord) -> Table {
+pub fn list_gate_rows(record: &GateRecord) -> Table {
     let mut table = Table::new([
         "benchmark",
         "pair",
@@ -274,17 +278,20 @@ mod tests {
 
     #[test]
     fn long_names_keep_their_end() {
-        let shown = |value| name(&format!("tests/test_codec.py::test_decode[{value}]"));
+        let shown = |value| shorten_start(&format!("tests/test_codec.py::test_decode[{value}]"));
         assert_eq!(shown(0), "…test_codec.py::test_decode[0]");
         assert_ne!(shown(0), shown(1));
         assert_eq!(width(&shown(0)), NAME_WIDTH);
-        assert_eq!(name("BenchmarkParse/size=8"), "BenchmarkParse/size=8");
-        let wide = name(&"字".repeat(40));
+        assert_eq!(
+            shorten_start("BenchmarkParse/size=8"),
+            "BenchmarkParse/size=8"
+        );
+        let wide = shorten_start(&"字".repeat(40));
         assert!(wide.ends_with('字') && width(&wide) <= NAME_WIDTH, "{wide}");
     }
 
     #[test]
-    fn a_change_of_cpu_time_stands_beside_its_own_medians() {
+    fn a_change_of_cpu_time_has_medians_of_cpu_time() {
         let effect = |percent: f64| EffectRecord::from_percent(percent, Some(1.0), Some(9.0));
         let benchmark = |decides: bool| -> GateBenchmark {
             serde_json::from_value(serde_json::json!({
@@ -304,13 +311,13 @@ mod tests {
             .unwrap()
         };
         assert_eq!(
-            super::effect(&benchmark(true)),
+            format_effect(&benchmark(true)),
             ["+5.0 % CPU", "+1.0 to +9.0 %"]
         );
-        assert_eq!(row(&benchmark(true))[1..3], ["400 ms", "420 ms"]);
-        assert_eq!(row(&benchmark(false))[1..3], ["2.00 s", "1.90 s"]);
+        assert_eq!(benchmark_row(&benchmark(true))[1..3], ["400 ms", "420 ms"]);
+        assert_eq!(benchmark_row(&benchmark(false))[1..3], ["2.00 s", "1.90 s"]);
         assert_eq!(
-            super::effect(&benchmark(false)),
+            format_effect(&benchmark(false)),
             ["+2.0 %", "+1.0 to +9.0 %"]
         );
     }
@@ -330,12 +337,12 @@ mod tests {
             .unwrap()
         };
         let passed = benchmark("lower", 1.009);
-        assert_eq!(effect(&passed), ["−5.0 %", "≤ +0.9 %"]);
+        assert_eq!(format_effect(&passed), ["−5.0 %", "≤ +0.9 %"]);
         assert_eq!(passed.describe_outcome(0.05), "passed");
-        assert_eq!(effect(&benchmark("higher", 1.009))[1], "≥ −0.9 %");
+        assert_eq!(format_effect(&benchmark("higher", 1.009))[1], "≥ −0.9 %");
         // Its own limit differs from the suite's.
         let mut faster = benchmark("lower", 0.97);
-        assert_eq!(effect(&faster), ["−5.0 %", "≤ −3.0 %"]);
+        assert_eq!(format_effect(&faster), ["−5.0 %", "≤ −3.0 %"]);
         for (q, standing) in [(0.06, "passed"), (0.05, "passed (faster)")] {
             faster.q = Some(q);
             assert_eq!(faster.describe_outcome(0.05), standing);
@@ -345,7 +352,7 @@ mod tests {
     #[test]
     fn names_stay_text_in_markdown() {
         let hostile = "HEAD~1 @team #1 http://b `x` *y* <img> [z](b) a|b";
-        let shown = cell(hostile);
+        let shown = escape_markdown(hostile);
         for broken in [
             "D~", "@team", "#1", "http://", " `x`", " *y*", "<img", " [z]", " a|",
         ] {

@@ -1,15 +1,15 @@
-//! A benchmark over the gates of many commits, as text.
+//! A benchmark's trend over the gates of many commits, as text.
 
 use super::style::{Palette, columns, paragraph, shorten, table, visible};
 use pinwise_format::count;
 use pinwise_record::{GateHistory, HistoryChange};
 
-/// Digits of a commit that are shown.
+/// The number of digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 10;
 
 /// The whole history for a terminal.
 #[must_use]
-pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
+pub fn render_gate_history(history: &GateHistory, palette: Palette) -> String {
     let title = format!(
         "{}: {} ({})",
         history.benchmark,
@@ -25,7 +25,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
     let header = ["commits", "change", "interval", "since the first", "gates"];
     let rows = history.steps.iter().map(|step| {
         vec![
-            range(&step.base, &step.head),
+            format_range(&step.base, &step.head),
             step.effect.text.clone(),
             step.effect.interval.clone(),
             step.since_first.describe_with_interval(),
@@ -50,13 +50,13 @@ fn list_changes(history: &GateHistory, palette: Palette) -> String {
             true => palette.bad(&sentence),
             false => palette.good(&sentence),
         };
-        format!("{}  {sentence}", range(&change.base, &change.head))
+        format!("{}  {sentence}", format_range(&change.base, &change.head))
     };
     let lines: Vec<String> = history.changes.iter().map(line).collect();
     lines.join("\n")
 }
 
-fn range(base: &str, head: &str) -> String {
+fn format_range(base: &str, head: &str) -> String {
     let short = |commit: &str| -> String { visible(commit).chars().take(COMMIT_DIGITS).collect() };
     format!("{}..{}", short(base), short(head))
 }

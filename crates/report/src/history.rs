@@ -14,22 +14,22 @@ pub struct Line<'a> {
     pub title: &'a str,
     /// The result, in words.
     pub verdict: &'a str,
-    /// Labels of the user's.
+    /// The user's tags.
     pub tags: &'a [String],
-    /// Other parts of the same whole that are not listed, and their tag.
+    /// The number of other parts of the same bench or fleet, which are not listed, and their tag.
     pub more_like_it: Option<(usize, &'a str)>,
 }
 
-/// The list for a terminal, in the order given.
+/// The list for a terminal, in the given order.
 #[must_use]
-pub fn history(lines: &[Line<'_>]) -> String {
+pub fn render_history(lines: &[Line<'_>]) -> String {
     if lines.is_empty() {
         return "Nothing has been recorded yet.\n".to_owned();
     }
-    lines.iter().map(entry).collect()
+    lines.iter().map(format_line).collect()
 }
 
-fn entry(line: &Line<'_>) -> String {
+fn format_line(line: &Line<'_>) -> String {
     let mut text = format!(
         "{}  {:<10}  {}\n",
         visible(line.id),
@@ -72,8 +72,8 @@ mod tests {
             tags: &[],
             more_like_it: None,
         };
-        assert_eq!(history(&[line("")]).lines().count(), 1);
-        let two = history(&[line("No placement is faster.")]);
+        assert_eq!(render_history(&[line("")]).lines().count(), 1);
+        let two = render_history(&[line("No placement is faster.")]);
         assert_eq!(two.lines().nth(1), Some("    No placement is faster."));
     }
 }

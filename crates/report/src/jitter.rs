@@ -1,24 +1,24 @@
 //! Gaps in the time of CPUs, as text.
 
-use super::comparison::findings;
+use super::comparison::describe_findings;
 use super::style::{Palette, paragraph, table, table_without};
 use super::table::{Cell, Table};
-use super::trace_events::harmless;
+use super::trace_events::neutralise_name;
 use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{GapCause, IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
 
-/// CPUs shown; the record has more.
+/// The most CPUs in the table; the record has all.
 const MAX_CPUS: usize = 32;
-/// Threads shown of all CPUs.
+/// The most threads in the list of causes.
 const MAX_THREADS: usize = 5;
-/// Causes named in the row of a CPU.
+/// The causes in the row of a CPU.
 const MAIN_CAUSES: usize = 2;
-/// Interrupts and softirqs named of a CPU.
+/// The most interrupts, and softirqs, that are listed for a CPU.
 const MAX_INTERRUPTS: usize = 4;
 
 /// Jitter for a terminal.
 #[must_use]
-pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
+pub fn render_jitter(record: &JitterRecord, palette: Palette) -> String {
     let longest = record.cpus.iter().map(|cpu| cpu.watched_s);
     let title = format!(
         "Gaps above {} on {}, {} watched for {}",
@@ -46,10 +46,10 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
         let more = record.cpus.len() - MAX_CPUS;
         out += &format!("  and {more} more CPUs in the record\n");
     }
-    out += &causes(record, palette);
-    out += &describe_unnamed(record, palette);
-    out += &format!("\n{}\n", isolation(&record.isolation));
-    out += &findings(&record.findings, palette);
+    out += &causes_table(record, palette);
+    out += &describe_counters(record, palette);
+    out += &format!("\n{}\n", describe_isolation(&record.isolation));
+    out += &describe_findings(&record.findings, palette);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
@@ -60,10 +60,10 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
     out
 }
 
-/// One row for each CPU and cause: what it took of the CPU's gaps. A CPU without
+/// One row for each CPU and cause of its gaps. A CPU without
 /// gaps has none.
 #[must_use]
-pub fn jitter_rows(record: &JitterRecord) -> Table {
+pub fn list_jitter_rows(record: &JitterRecord) -> Table {
     let mut table = Table::new([
         "cpu",
         "watched_s",
@@ -83,7 +83,7 @@ pub fn jitter_rows(record: &JitterRecord) -> Table {
                 Cell::whole(cpu.cpu),
                 Cell::number(cpu.watched_s),
                 Cell::text(cause.kind.as_str()),
-                Cell::text(harmless(&cause.name)),
+                Cell::text(neutralise_name(&cause.name)),
                 Cell::count(cause.irq),
                 Cell::text(cause.device.clone().unwrap_or_default()),
                 Cell::whole(cause.gaps),
@@ -111,8 +111,8 @@ fn cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {
     ]
 }
 
-/// What took the time of all CPUs.
-fn causes(record: &JitterRecord, palette: Palette) -> String {
+/// The causes of the gaps of all CPUs.
+fn causes_table(record: &JitterRecord, palette: Palette) -> String {
     if record.causes_unavailable.is_some() || record.causes.is_empty() {
         return String::new();
     }
@@ -147,8 +147,8 @@ fn causes(record: &JitterRecord, palette: Palette) -> String {
     out + &table(&["cause", "gaps", "time", "longest", "CPUs"], rows)
 }
 
-/// What the system counts, if it does not say what took the gaps.
-fn describe_unnamed(record: &JitterRecord, palette: Palette) -> String {
+/// The system's counters, if the causes of gaps are unknown.
+fn describe_counters(record: &JitterRecord, palette: Palette) -> String {
     let Some(reason) = &record.causes_unavailable else {
         return String::new();
     };
@@ -182,11 +182,11 @@ fn describe_unnamed(record: &JitterRecord, palette: Palette) -> String {
     out
 }
 
-fn isolation(set: &IsolationRecord) -> String {
+fn describe_isolation(isolation: &IsolationRecord) -> String {
     let named = [
-        ("isolated", &set.isolated),
-        ("nohz_full", &set.nohz_full),
-        ("rcu_nocbs", &set.rcu_nocbs),
+        ("isolated", &isolation.isolated),
+        ("nohz_full", &isolation.nohz_full),
+        ("rcu_nocbs", &isolation.rcu_nocbs),
     ];
     let labels: Vec<String> = named
         .iter()
@@ -198,7 +198,7 @@ fn isolation(set: &IsolationRecord) -> String {
         false => format!(
             "Isolation: {}; managed interrupts are {}kept off.",
             labels.join(", "),
-            if set.managed_irq { "" } else { "not " }
+            if isolation.managed_irq { "" } else { "not " }
         ),
     };
     paragraph("", "  ", &line)

@@ -1,4 +1,4 @@
-//! Built-in workloads as text.
+//! A run of a built-in workload, and the list of them, as text.
 
 use super::style::{paragraph, quantity};
 use pinwise_format::{bytes, round_bytes, seconds};
@@ -9,13 +9,13 @@ use pinwise_record::KernelRecord;
 pub struct KernelRow<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is part of.
+    /// Its group.
     pub group: &'a str,
     /// What it does.
     pub about: &'a str,
     /// Source of its definition.
     pub source: &'a str,
-    /// What is counted.
+    /// The operation that is counted.
     pub operation: &'a str,
     /// What `--size` means, and its default.
     pub size: Option<(&'a str, u64)>,
@@ -25,7 +25,7 @@ pub struct KernelRow<'a> {
 
 /// One run of a kernel.
 #[must_use]
-pub fn kernel(record: &KernelRecord) -> String {
+pub fn render_kernel_run(record: &KernelRecord) -> String {
     let rate = match record.bytes_per_s {
         Some(rate) => format!("{:.2} GB/s", rate / 1e9),
         None => quantity(record.rate, &format!("{}/s", record.operation)),
@@ -57,7 +57,7 @@ pub fn kernel(record: &KernelRecord) -> String {
 
 /// The list of kernels.
 #[must_use]
-pub fn kernels(rows: &[KernelRow<'_>]) -> String {
+pub fn render_kernel_list(rows: &[KernelRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         out += &format!("{} ({})\n", row.name, row.group);

@@ -1,19 +1,18 @@
-//! Records for people and other programs: text, CSV, Markdown,
-//! hyperfine's JSON and hwloc's XML.
+//! Lays records out as text, CSV, Markdown, hyperfine's JSON and hwloc's XML.
 //!
-//! Pure functions from a record to a string. Nothing is computed here that is
-//! not in the record, nothing is printed, no file opened. Text fits 80
-//! columns, is understandable without colour, and shows strings from commands
-//! and hosts with control characters made visible: they are hostile input.
+//! Functions such as [`render_bench`] return the text of a record, those such as [`list_bench_rows`]
+//! its rows for CSV. All are pure: they compute nothing that is not in the record, print nothing and
+//! open no file. Text fits 80 columns and is understandable without colour. Strings from commands
+//! and hosts may be hostile: their control characters are made visible.
 //!
 //! ```
 //! use pinwise_record::TopologyRecord;
-//! use pinwise_report::{Palette, topology};
+//! use pinwise_report::{Palette, render_topology};
 //! use pinwise_topology::Topology;
 //!
 //! let machine = Topology::from_synthetic("core:2 pu:2")?;
 //! let record = TopologyRecord::new(&machine, &[]);
-//! assert!(topology(&machine, &record, Palette::default()).contains("4 CPUs, 2 cores"));
+//! assert!(render_topology(&machine, &record, Palette::default()).contains("4 CPUs, 2 cores"));
 //! # Ok::<(), pinwise_topology::SyntheticError>(())
 //! ```
 
@@ -63,42 +62,43 @@ mod trace_rows;
 mod wiring;
 mod xml;
 
-pub use bench::{bench, bench_rows};
-pub use change::record_diff;
-pub use comparison::{comparison, comparison_answer};
-pub use diff::topology_diff;
-pub use doctor::doctor;
-pub use emission::emission;
-pub use export::{hyperfine, markdown, run_rows};
-pub use fleet::fleet_report;
-pub use fleet_diff::fleet_diff;
-pub use fleet_node::{fleet_node, fleet_plan};
-pub use fleet_status::fleet_status;
-pub use gate::{gate, gate_markdown, gate_not_made, gate_rows};
-pub use gate_history::gate_history;
-pub use history::{Line, history};
-pub use jitter::{jitter, jitter_rows};
-pub use kernel::{KernelRow, kernel, kernels};
-pub use placement::explain;
-pub use placements::placements;
-pub use prediction::prediction;
-pub use profile::{ProfileShown, folded, profile};
-pub use profile_diff::profile_diff;
-pub use recipes::recipes;
-pub use render::{describe_applied, partly, rows, text};
-pub use reproduction::{ReportRow, reports, reproduction};
-pub use rules::{rule_change, rules, rules_unit};
-pub use search::{search, search_rows};
+pub use bench::{list_bench_rows, render_bench};
+pub use change::render_record_diff;
+pub use comparison::{render_comparison, render_comparison_answer};
+pub use diff::render_topology_diff;
+pub use doctor::render_doctor;
+pub use emission::render_emission;
+pub use export::{list_run_rows, render_hyperfine, render_markdown};
+pub use fleet::render_fleet_report;
+pub use fleet_diff::render_fleet_diff;
+pub use fleet_node::{render_fleet_node, render_fleet_plan};
+pub use fleet_status::render_fleet_status;
+pub use gate::{list_gate_rows, render_gate, render_gate_markdown, render_gate_not_made};
+pub use gate_history::render_gate_history;
+pub use history::{Line, render_history};
+pub use jitter::{list_jitter_rows, render_jitter};
+pub use kernel::{KernelRow, render_kernel_list, render_kernel_run};
+pub use placement::explain_placement;
+pub use placements::render_placements;
+pub use prediction::render_prediction;
+pub use profile::{ProfileShown, render_folded, render_profile};
+pub use profile_diff::render_profile_diff;
+pub use recipes::render_recipes;
+pub use render::{describe_applied, list_rows, partly, render_record};
+pub use reproduction::{ReportRow, render_report_list, render_reproduction};
+pub use rules::{render_rule_change, render_rules, render_systemd_unit};
+pub use search::{list_search_rows, render_search};
 pub use spin::{
-    spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
+    render_spin_advice, render_spin_attach, render_spin_check, render_spin_pause,
+    render_spin_prediction, render_spin_replay, render_spin_scan,
 };
 pub use style::{Palette, lay_out_for_columns, visible, visible_data, visible_lines};
 pub use table::Table;
-pub use topology::topology;
-pub use trace::{tiers, trace};
+pub use topology::render_topology;
+pub use trace::{render_tiers, render_trace};
 pub use trace_events::{TraceCsv, TracePerfetto};
-pub use wiring::replay;
-pub use xml::topology_xml;
+pub use wiring::render_replay;
+pub use xml::render_topology_xml;
 
-/// Columns that text fits into.
+/// The width of text in columns, where no terminal has another.
 pub const WIDTH: usize = 80;

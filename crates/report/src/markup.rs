@@ -1,12 +1,13 @@
-//! Text for XML and HTML: strings of hosts and records must not become markup,
-//! nor make a file that a parser refuses.
+//! Escapes text for XML and HTML: strings of hosts and records must not become markup, nor make a
+//! file that parsers reject.
 
 use std::borrow::Cow;
 
-/// Text as the content of an element or a quoted attribute. Line ends and tabs survive as
-/// references; what XML 1.0 cannot contain (section 2.2) is escaped as in Rust.
+/// Escapes text for the content of an element or a quoted attribute. Line breaks and tabs become
+/// character references; characters that XML 1.0 cannot contain (section 2.2) are escaped as in
+/// Rust.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| is_allowed(c) && !"&<>\"'\n\r\t".contains(c);
+    let is_plain = |c: char| is_xml_character(c) && !"&<>\"'\n\r\t".contains(c);
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
@@ -19,14 +20,14 @@ pub(super) fn escape(text: &str) -> Cow<'_, str> {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\n' | '\r' | '\t' => escaped.push_str(&format!("&#{};", u32::from(c))),
-            c if is_allowed(c) => escaped.push(c),
+            c if is_xml_character(c) => escaped.push(c),
             c => escaped.extend(c.escape_unicode()),
         }
     }
     Cow::Owned(escaped)
 }
 
-fn is_allowed(c: char) -> bool {
+fn is_xml_character(c: char) -> bool {
     match c {
         '\n' | '\r' | '\t' => true,
         '\u{fffe}' | '\u{ffff}' => false,

@@ -1,5 +1,5 @@
-//! Probe results as text: contradictions to the system first, then the range of the latencies, the
-//! levels, and the figures.
+//! Measured topology as text: what contradicts the system's report first, then the range of
+//! latencies, the levels, and other figures.
 
 mod figures;
 pub(super) mod matrix;
@@ -10,23 +10,23 @@ use pinwise_format::count;
 use pinwise_record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 use pinwise_topology::CpuSet;
 
-/// Groups that a level's line names; the rest is counted.
-const GROUPS_NAMED: usize = 8;
+/// The most groups that a level's line lists.
+const MAX_LISTED_GROUPS: usize = 8;
 
-/// Everything that was measured, for a terminal.
+/// Everything that was measured, as text.
 pub(super) fn measured(found: &Measured, palette: Palette) -> String {
-    let mut text = verdicts(found, palette);
-    text.push_str(&matrix::latencies(found, palette));
+    let mut text = list_verdicts(found, palette);
+    text.push_str(&matrix::describe_latencies(found, palette));
     let found_levels = Levels {
         levels: &found.levels,
         flat: found.flat,
         cannot_tell: found.cannot_tell.as_deref(),
         notes: &found.notes,
     };
-    text.push_str(&levels(&found_levels, palette));
-    text.push_str(&figures::figures(found, palette));
-    text.push_str(&over_time::drift(found, palette));
-    text.push_str(&over_time::effort(&found.effort, palette));
+    text.push_str(&list_levels(&found_levels, palette));
+    text.push_str(&figures::figures_tables(found, palette));
+    text.push_str(&over_time::describe_drift(found, palette));
+    text.push_str(&over_time::describe_effort(&found.effort, palette));
     text
 }
 
@@ -34,9 +34,8 @@ fn heading(title: &str, palette: Palette) -> String {
     format!("\n{}\n", palette.strong(title))
 }
 
-/// A line for the top of the page, so that nobody believes the report below it; empty if nothing is
-/// contradicted.
-pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
+/// A warning above the reported topology if the measurement contradicts it; else empty.
+pub(super) fn contradiction_line(record: &TopologyRecord, palette: Palette) -> String {
     let levels: Vec<String> = record
         .contradictions
         .iter()
@@ -52,8 +51,8 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
     format!("{}\n", palette.bad(&paragraph("✗ ", "  ", &line)))
 }
 
-/// The last lines, next to the prompt: is the report right, and what to do.
-pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
+/// The last lines, next to the prompt: whether the report is right, and advice.
+pub(super) fn closing_lines(record: &TopologyRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &visible(&record.summary()));
     let contradiction = record.contradictions.first();
     let agrees = |v: &LevelVerdict| v.verdict == Agreement::Agrees;
@@ -80,28 +79,30 @@ pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
     format!("\n{painted}\n{advice}")
 }
 
-/// Contradictions first, and what is confirmed in part: they are the reason to measure.
-fn verdicts(found: &Measured, palette: Palette) -> String {
+/// Lists contradictions first, then levels that are confirmed in part, then the others.
+fn list_verdicts(found: &Measured, palette: Palette) -> String {
     let mut text = heading("Reported versus measured", palette);
-    let of_kind = |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
-    for verdict in of_kind(Agreement::Contradicted) {
-        text.push_str(&show_verdict(verdict, None, palette));
+    let with_verdict =
+        |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
+    for verdict in with_verdict(Agreement::Contradicted) {
+        text.push_str(&describe_verdict(verdict, None, palette));
     }
-    // Some caches may be as reported and others not: that is one line.
-    let same_level = |verdict: &LevelVerdict, wanted: Agreement| {
-        of_kind(wanted).find(|other| other.level == verdict.level)
+    // Of one level some caches may be as reported and others not: these share an entry.
+    let find_same_level = |verdict: &LevelVerdict, wanted: Agreement| {
+        with_verdict(wanted).find(|other| other.level == verdict.level)
     };
-    for verdict in of_kind(Agreement::CannotTell) {
-        if let Some(confirmed) = same_level(verdict, Agreement::Agrees) {
-            text.push_str(&show_verdict(verdict, Some(confirmed), palette));
+    for verdict in with_verdict(Agreement::CannotTell) {
+        if let Some(confirmed) = find_same_level(verdict, Agreement::Agrees) {
+            text.push_str(&describe_verdict(verdict, Some(confirmed), palette));
         }
     }
     for (wanted, other) in [
         (Agreement::Agrees, Agreement::CannotTell),
         (Agreement::CannotTell, Agreement::Agrees),
     ] {
-        let whole = of_kind(wanted).filter(|verdict| same_level(verdict, other).is_none());
-        text.extend(whole.map(|verdict| show_verdict(verdict, None, palette)));
+        let whole =
+            with_verdict(wanted).filter(|verdict| find_same_level(verdict, other).is_none());
+        text.extend(whole.map(|verdict| describe_verdict(verdict, None, palette)));
     }
     if found.verdicts.is_empty() {
         text.push_str("  Nothing could be compared.\n");
@@ -109,8 +110,8 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
     text
 }
 
-/// A verdict; `confirmed`: what is as reported of the same level.
-fn show_verdict(
+/// Describes a verdict; `confirmed` is what agrees with the report on the same level.
+fn describe_verdict(
     verdict: &LevelVerdict,
     confirmed: Option<&LevelVerdict>,
     palette: Palette,
@@ -151,7 +152,7 @@ fn show_verdict(
     text
 }
 
-/// What an inference found, or why nothing.
+/// The levels that an inference found, or why it found none.
 pub(super) struct Levels<'a> {
     pub(super) levels: &'a [MeasuredLevel],
     pub(super) flat: bool,
@@ -160,22 +161,22 @@ pub(super) struct Levels<'a> {
 }
 
 /// Each level with its groups and the evidence for it.
-pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
+pub(super) fn list_levels(found: &Levels<'_>, palette: Palette) -> String {
     let mut text = heading("Levels found", palette);
-    let mut say = |sentence: &str| {
+    let mut add_line = |sentence: &str| {
         let folded = paragraph("  ", "    ", sentence);
         text.push_str(&format!("{folded}\n"));
     };
     if let Some(reason) = found.cannot_tell {
-        say(reason);
+        add_line(reason);
     }
     if found.flat {
-        say("No groups: all CPUs are equally far apart.");
+        add_line("No groups: all CPUs are equally far apart.");
     } else if found.levels.is_empty() && found.cannot_tell.is_none() {
-        say("No groups of CPUs are closer to each other than to the rest.");
+        add_line("No groups of CPUs are closer to each other than to the rest.");
     }
     for level in found.levels {
-        write_level(level, &mut say);
+        write_level(level, &mut add_line);
     }
     for note in found.notes {
         text.push_str(&format!("{}\n", paragraph("  ! ", "    ", note)));
@@ -183,44 +184,44 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
     text
 }
 
-fn write_level(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
+fn write_level(level: &MeasuredLevel, add_line: &mut impl FnMut(&str)) {
     let outside = level.outside_ns.map_or_else(String::new, |ns| {
         format!(
             ", {} to the nearest outside",
             pinwise_format::nanoseconds(ns)
         )
     });
-    say(&format!(
+    add_line(&format!(
         "{}: {}; {} within{outside}; confidence {:.2}",
         level.kind.noun(),
-        folded_groups(&level.groups),
+        format_groups(&level.groups),
         pinwise_format::nanoseconds(level.inside_ns),
         level.confidence,
     ));
     if !level.evidence.is_empty() {
-        say(&format!("  {}", level.evidence));
+        add_line(&format!("  {}", level.evidence));
     }
 }
 
-/// `8 groups of 2 CPUs (0-1, 2-3, …)`: how many of which size, and the first.
-fn folded_groups(groups: &[String]) -> String {
+/// Formats groups as `8 groups of 2 CPUs: CPUs 0-1  2-3 …`: number, size, and the first.
+fn format_groups(groups: &[String]) -> String {
     let sizes: Vec<usize> = groups
         .iter()
         .map(|list| list.parse::<CpuSet>().map_or(0, |set| set.len()))
         .collect();
     let named: Vec<&str> = groups
         .iter()
-        .take(GROUPS_NAMED)
+        .take(MAX_LISTED_GROUPS)
         .map(String::as_str)
         .collect();
-    let more = if groups.len() > GROUPS_NAMED {
+    let more = if groups.len() > MAX_LISTED_GROUPS {
         " …"
     } else {
         ""
     };
-    let of_one_size = sizes.windows(2).all(|pair| pair[0] == pair[1]);
+    let have_one_size = sizes.windows(2).all(|pair| pair[0] == pair[1]);
     let size = match sizes.first() {
-        Some(size) if of_one_size && groups.len() > 1 => format!(" of {}", count(*size, "CPU")),
+        Some(size) if have_one_size && groups.len() > 1 => format!(" of {}", count(*size, "CPU")),
         _ => String::new(),
     };
     let list = named.join("  ");
@@ -251,7 +252,7 @@ mod tests {
             ],
             ..Measured::default()
         };
-        let text = verdicts(&found, Palette::new(false));
+        let text = list_verdicts(&found, Palette::new(false));
         let expected = "\nReported versus measured\n  ? cache sizes: confirmed in part\n    \
             No L3 is seen.\n    Confirmed: A program sees L2.\n  \
             ✓ SMT siblings: agrees (confidence 0.80)\n    They share no core.\n";
@@ -266,7 +267,7 @@ mod tests {
             cannot_tell,
             notes: &[],
         };
-        let text = |flat, cannot_tell| levels(&found(flat, cannot_tell), Palette::new(false));
+        let text = |flat, cannot_tell| list_levels(&found(flat, cannot_tell), Palette::new(false));
         for (flat, reason) in [(true, None), (false, None), (false, Some("Too few pairs."))] {
             let text = text(flat, reason);
             let line = text.lines().nth(2).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Records as one page: the page of `pinwise serve`, with the records written into it, so that it
-//! opens from disk and needs no network.
+//! Writes records into the page of `pinwise serve`, so that it opens from disk and needs no
+//! network.
 
 use std::io::Write;
 
@@ -27,19 +27,18 @@ const EMBEDDED: Option<&str> = None;
 /// How to get a binary with the page.
 pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise record show)";
 
-/// The element that holds the page's data, as the page is built.
-const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>"#;
+/// The element of the built page that is replaced by the data.
+const DATA_ELEMENT: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>"#;
 
-/// What a browser without JavaScript shows is between these.
+/// The tags around what a browser without JavaScript shows.
 const WITHOUT_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
 
-/// Data from this size on are compressed, bytes; shorter ones can be read in the
-/// file by people.
-const LONG: usize = 64 << 10;
+/// Data of at least this many bytes are compressed; shorter data stay readable in the file.
+const MIN_COMPRESSED_BYTES: usize = 64 << 10;
 
-/// Records with their whole text, for browsers without JavaScript; further ones have title and
-/// verdict.
-const WITH_TEXT: usize = 20;
+/// For browsers without JavaScript: the most records with their full text; others have only title
+/// and verdict.
+const MAX_FULL_TEXTS: usize = 20;
 
 /// A line of the history in the page's form.
 #[derive(Debug, Serialize)]
@@ -56,7 +55,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// From an entry and its record's summary.
+    /// Makes a line from an entry and its record's summary.
     #[must_use]
     pub fn new(entry: &'a Entry, summary: &'a Summary) -> Self {
         Self {
@@ -81,12 +80,12 @@ pub struct PageRecord<'a> {
     pub record: &'a RawValue,
 }
 
-/// What changed from one of the records to another.
+/// The difference between two of the records.
 #[derive(Debug, Serialize)]
 pub struct ShownDiff<'a> {
-    /// Id of the one.
+    /// Id of the first record.
     pub a: &'a str,
-    /// Id of the other.
+    /// Id of the second record.
     pub b: &'a str,
     /// The difference, a record itself.
     pub record: Box<RawValue>,
@@ -104,14 +103,14 @@ struct Data<'a> {
 /// Was this page built for this version?
 #[must_use]
 pub fn has_place_for_data(page: &str) -> bool {
-    page.contains(DATA)
+    page.contains(DATA_ELEMENT)
 }
 
-/// The page with records in it. `page` is [`PAGE`]. Their text is next to the data, for browsers
-/// without JavaScript.
+/// Writes records into `page`, which is [`PAGE`]: as data, and as text for browsers without
+/// JavaScript.
 ///
 /// # Errors
-/// If the page has no place for data, or the JSON writer's.
+/// If the page has no element for the data, or if JSON cannot be written.
 pub fn page(
     page: &str,
     records: &[PageRecord<'_>],
@@ -125,12 +124,12 @@ pub fn page(
         diffs,
         histories,
     })?;
-    let data = if data.len() < LONG {
+    let data = if data.len() < MIN_COMPRESSED_BYTES {
         escape_for_script(&data)
     } else {
-        pack(&lay_out_in_columns(&data)?).map_err(serde_json::Error::io)?
+        compress(&lay_out_in_columns(&data)?).map_err(serde_json::Error::io)?
     };
-    let (before, after) = page.split_once(DATA).ok_or_else(|| {
+    let (before, after) = page.split_once(DATA_ELEMENT).ok_or_else(|| {
         serde::ser::Error::custom("the page was built with another version of pinwise")
     })?;
     let before = insert_records(before, records);
@@ -139,15 +138,14 @@ pub fn page(
     ))
 }
 
-/// In the form that the page's `unpack` reads: base64 (RFC 4648) of DEFLATE (RFC 1951) of the data
-/// by columns.
-fn pack(data: &str) -> std::io::Result<String> {
+/// Compresses data in columns for the page's `unpack`: base64 (RFC 4648) of DEFLATE (RFC 1951).
+fn compress(data: &str) -> std::io::Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(data.as_bytes())?;
     Ok(STANDARD.encode(encoder.finish()?))
 }
 
-/// The part of a page with its words on JavaScript replaced by records' text.
+/// Replaces the page's hint on JavaScript by the records' text.
 fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     let (open, close) = WITHOUT_SCRIPT;
     let parts = before.split_once(open).and_then(|(head, rest)| {
@@ -157,7 +155,7 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     let Some((head, tail)) = parts else {
         return before.to_owned();
     };
-    let (whole, brief) = records.split_at(records.len().min(WITH_TEXT));
+    let (whole, brief) = records.split_at(records.len().min(MAX_FULL_TEXTS));
     let texts = whole.iter().map(render_text);
     let text: Vec<String> = texts.chain(brief.iter().map(render_line)).collect();
     let lines: Vec<_> = text
@@ -172,7 +170,7 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
 fn render_text(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => {
-            lay_out_for_columns(None, || render::text(&record, Palette::default())) + "\n"
+            lay_out_for_columns(None, || render::render_record(&record, Palette::default())) + "\n"
         }
         Err(_) => render_line(shown),
     }
@@ -186,9 +184,9 @@ fn render_line(shown: &PageRecord<'_>) -> String {
     visible(&format!("{id}  {title}: {verdict}"))
 }
 
-/// JSON that is safe in a `<script>`: no `<` is left that could begin an end tag or a comment, and
-/// nothing that a script takes for the end of a line. In JSON these characters occur only in
-/// strings, in which an escape means the same.
+/// Makes JSON safe in a `<script>`: without `<`, which could begin an end tag or a comment, and
+/// without characters that scripts take for line breaks. In JSON these occur only in strings, where
+/// an escape means the same.
 fn escape_for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
@@ -210,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Read;
 
-    fn check(title: &str, body: &str) -> String {
+    fn make_page(title: &str, body: &str) -> String {
         let entry = Entry {
             id: "1".to_owned(),
             schema: "pinwise.trace/1".to_owned(),
@@ -226,12 +224,12 @@ mod tests {
             entry: Line::new(&entry, &summary),
             record: &record,
         };
-        let template = format!("<a><noscript>off</noscript>{DATA}<b>");
+        let template = format!("<a><noscript>off</noscript>{DATA_ELEMENT}<b>");
         page(&template, &[shown], &[], &[]).unwrap()
     }
 
     /// What a browser takes for the element's text, unpacked as the page does.
-    fn data_of(page: &str) -> serde_json::Value {
+    fn unpack_data(page: &str) -> serde_json::Value {
         let (_, rest) = page.split_once("id=\"pinwise-data\">").unwrap();
         let (data, _) = rest.split_once("</script").unwrap();
         if data.starts_with('{') {
@@ -248,23 +246,26 @@ mod tests {
     fn long_data_are_compressed() {
         let names: Vec<String> = (0..9000).map(|n| format!("name {n}")).collect();
         let body = serde_json::to_string(&names).unwrap();
-        let page = check("title", &body);
+        let page = make_page("title", &body);
         assert!(page.len() < body.len() / 2, "{} bytes", page.len());
-        assert_eq!(data_of(&page)["records"][0]["record"][8999], "name 8999");
+        assert_eq!(
+            unpack_data(&page)["records"][0]["record"][8999],
+            "name 8999"
+        );
     }
 
     #[test]
-    fn readers_without_javascript_get_the_text() {
+    fn browsers_without_javascript_show_the_text() {
         let record = pinwise_record::examples::build_search(5, true);
         let body = serde_json::to_string(&record).unwrap();
-        let page = check("<b>title", &body);
+        let page = make_page("<b>title", &body);
         let (_, rest) = page.split_once("<noscript><pre>").unwrap();
         let (text, _) = rest.split_once("</pre></noscript>").unwrap();
-        let expected = render::text(&AnyRecord::read(&body).unwrap(), Palette::default());
+        let expected = render::render_record(&AnyRecord::read(&body).unwrap(), Palette::default());
         let lines: Vec<_> = expected.lines().map(escape).collect();
         assert_eq!(text.trim_end(), lines.join("\n").trim_end());
 
-        let of_no_kind = check("<b>title", "{}");
+        let of_no_kind = make_page("<b>title", "{}");
         assert!(of_no_kind.contains("<pre>1  &lt;b&gt;title: </pre>"));
         assert!(!of_no_kind.contains("off"));
     }
@@ -273,10 +274,10 @@ mod tests {
     fn no_string_ends_the_script() {
         let hostile = "</script><img src=x onerror=alert(1)><!--<script>\u{2028}";
         let body = serde_json::json!({ "name": hostile }).to_string();
-        let page = check(hostile, &body);
+        let page = make_page(hostile, &body);
         assert_eq!(page.matches("</script").count(), 1);
         assert!(!page.contains("<img") && !page.contains("<!--") && !page.contains('\u{2028}'));
-        let data = data_of(&page);
+        let data = unpack_data(&page);
         assert_eq!(data["records"][0]["record"]["name"], hostile);
         assert_eq!(data["records"][0]["entry"]["title"], hostile);
     }
@@ -298,7 +299,7 @@ mod tests {
         #[test]
         fn any_string_round_trips(text in any::<String>()) {
             let body = serde_json::to_string(&[&text]).unwrap();
-            let data = data_of(&check(&text, &body));
+            let data = unpack_data(&make_page(&text, &body));
             prop_assert_eq!(data["records"][0]["record"][0].as_str(), Some(text.as_str()));
         }
     }

@@ -1,4 +1,4 @@
-//! What a placement is, and what other tools call it.
+//! Explains a placement, with its equivalents in other tools.
 
 use super::style::{Palette, cpu_noun, paragraph, visible};
 use pinwise_format::count;
@@ -7,7 +7,7 @@ use pinwise_topology::{Device, Topology};
 
 /// A placement explained for a terminal.
 #[must_use]
-pub fn explain(
+pub fn explain_placement(
     realised: &Realised,
     topology: &Topology,
     device: Option<&Device>,
@@ -60,7 +60,7 @@ pub fn explain(
     };
     text.push_str(&match realised.placement.kind {
         Kind::Confined => format!("All threads share {shared}.\n"),
-        Kind::Bound => bound_order(realised),
+        Kind::Bound => describe_order(realised),
     });
     text.push_str("\nIn other tools:\n");
     for emission in equivalents(realised, topology) {
@@ -75,7 +75,7 @@ pub fn explain(
 }
 
 /// The CPUs of bound threads, in order.
-fn bound_order(realised: &Realised) -> String {
+fn describe_order(realised: &Realised) -> String {
     let order: Vec<String> = realised.order.iter().map(usize::to_string).collect();
     let text = format!(
         "One CPU for each thread, in this order: {}.",

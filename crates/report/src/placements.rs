@@ -1,29 +1,31 @@
-//! The placements of a machine: how many, and the even ones by name.
+//! The placements of a machine as text: how many there are, and the even ones by name.
 
-use super::style::{Palette, columns, cpu_noun, paragraph, power_of_ten, table, visible, width};
+use super::style::{
+    Palette, columns, cpu_noun, format_power_of_ten, paragraph, table, visible, width,
+};
 use pinwise_format::{count, grouped_digits};
 use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
-/// More digits than this are also given as a power of ten.
-const PLAIN_DIGITS: usize = 9;
-/// Column that names begin in.
+/// Numbers with more digits than this are also shown as a power of ten.
+const MAX_PLAIN_DIGITS: usize = 9;
+/// The column at which names begin.
 const NAME_COLUMN: usize = 40;
 
-/// The shapes of one number of threads, or a table of several numbers.
+/// Lists the shapes of one number of threads, or a table of several numbers.
 #[must_use]
-pub fn placements(record: &PlacementsRecord, palette: Palette) -> String {
+pub fn render_placements(record: &PlacementsRecord, palette: Palette) -> String {
     match &record.threads[..] {
-        [only] => list_threads(only, palette),
-        several => summary(several),
+        [only] => list_shapes(only, palette),
+        several => summary_table(several),
     }
 }
 
-fn summary(several: &[ThreadPlacements]) -> String {
-    let row = |of: &ThreadPlacements| {
+fn summary_table(several: &[ThreadPlacements]) -> String {
+    let row = |placements: &ThreadPlacements| {
         vec![
-            of.threads.to_string(),
-            of.shapes.len().to_string(),
-            many(&of.placements),
+            placements.threads.to_string(),
+            placements.shapes.len().to_string(),
+            format_count(&placements.placements),
         ]
     };
     let mut text = table(
@@ -35,13 +37,13 @@ fn summary(several: &[ThreadPlacements]) -> String {
     text
 }
 
-fn list_threads(of: &ThreadPlacements, palette: Palette) -> String {
+fn list_shapes(placements: &ThreadPlacements, palette: Palette) -> String {
     let heading = format!(
         "{}: {} of {} {}",
-        count(of.threads, "thread"),
-        count(of.shapes.len(), "shape"),
-        many(&of.placements),
-        if of.placements == "1" {
+        count(placements.threads, "thread"),
+        count(placements.shapes.len(), "shape"),
+        format_count(&placements.placements),
+        if placements.placements == "1" {
             "placement"
         } else {
             "placements"
@@ -49,7 +51,7 @@ fn list_threads(of: &ThreadPlacements, palette: Palette) -> String {
     );
     let mut text = format!("{}\n\n", palette.strong(&paragraph("", "  ", &heading)));
     text.push_str(" pkg numa  llc core  id                 placement, CPUs\n");
-    for shape in &of.shapes {
+    for shape in &placements.shapes {
         text.push_str(&shape_lines(shape));
     }
     text
@@ -76,11 +78,13 @@ fn shape_lines(shape: &ShapeRecord) -> String {
     format!("{name}{}\n", paragraph(&indent, &indent, &cpus))
 }
 
-/// `18,145`, `6,856,396,806,172,085 (6.9·10^15)`.
-fn many(digits: &str) -> String {
+/// Formats a number such as `18,145` or `6,856,396,806,172,085 (6.9·10^15)`.
+fn format_count(digits: &str) -> String {
     let plain = grouped_digits(digits);
     match digits.parse() {
-        Ok(value) if digits.len() > PLAIN_DIGITS => format!("{plain} ({})", power_of_ten(value)),
+        Ok(value) if digits.len() > MAX_PLAIN_DIGITS => {
+            format!("{plain} ({})", format_power_of_ten(value))
+        }
         _ => plain,
     }
 }

@@ -1,17 +1,17 @@
-//! Predictions of a search as text.
+//! Predictions from a search as text.
 
-use super::search::{SHAPE, narrow_table, shape_beside};
+use super::search::{SHAPE, placements_table, shape_unless_shown};
 use super::style::{Palette, columns, paragraph, quantity, shorten, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
 use pinwise_record::{Direction, PlacementPrediction, PredictedPlacement};
 
-/// Rows of the table.
-const SHOWN: usize = 12;
+/// The most rows of the table.
+const MAX_ROWS: usize = 12;
 
 /// The predictions for a terminal.
 #[must_use]
-pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
+pub fn render_prediction(record: &PlacementPrediction, palette: Palette) -> String {
     let command = shell::line(&record.command);
     let title = shorten(&format!("predicted: {command}"), columns());
     let machine = match record.is_searched_machine {
@@ -24,54 +24,66 @@ pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
         text.push_str("No placement to predict.\n");
         return text;
     }
-    let shown = record.placements.iter().take(SHOWN);
+    let shown = record.placements.iter().take(MAX_ROWS);
     let is_checked = record.checked > 0;
-    let rows = shown.map(|placement| row(record, placement, is_checked));
+    let rows = shown.map(|placement| prediction_row(record, placement, is_checked));
     let mut header = vec!["placement", "threads", "cost", "ratio", "90 %"];
     if is_checked {
         header.extend(["truth", "error"]);
     }
     header.push(SHAPE);
-    text.push_str(&narrow_table(&["threads"], &header, rows.collect()));
-    if record.placements.len() > SHOWN {
-        let left = record.placements.len() - SHOWN;
+    text.push_str(&placements_table(&["threads"], &header, rows.collect()));
+    if record.placements.len() > MAX_ROWS {
+        let left = record.placements.len() - MAX_ROWS;
         text.push_str(&format!(
             "  and {}, worse than these\n",
             count(left, "other")
         ));
     }
-    text.push_str(&format!("\n{}\n", note(record)));
+    text.push_str(&format!("\n{}\n", describe_accuracy(record)));
     text
 }
 
-fn row(record: &PlacementPrediction, it: &PredictedPlacement, is_checked: bool) -> Vec<String> {
-    // The inverse of a rate has no unit that people know.
+fn prediction_row(
+    record: &PlacementPrediction,
+    placement: &PredictedPlacement,
+    is_checked: bool,
+) -> Vec<String> {
+    // The cost of a rate is its inverse, which has no familiar unit.
     let unit = match record.better {
         Direction::Higher => "",
         Direction::Lower | Direction::Other(_) => record.unit.as_str(),
     };
     let dash = || "–".to_owned();
     let mut cells = vec![
-        it.label.clone(),
-        it.threads.to_string(),
-        it.cost.map_or_else(dash, |cost| quantity(cost, unit)),
-        format!("{:.3}", it.ratio),
-        format!("{}–{}", three_digits(it.low), three_digits(it.high)),
+        placement.label.clone(),
+        placement.threads.to_string(),
+        placement
+            .cost
+            .map_or_else(dash, |cost| quantity(cost, unit)),
+        format!("{:.3}", placement.ratio),
+        format!(
+            "{}–{}",
+            three_digits(placement.low),
+            three_digits(placement.high)
+        ),
     ];
     if is_checked {
-        let truth = match it.cost {
-            Some(_) => it.truth.map(|truth| quantity(truth, unit)),
-            None => it.true_ratio.map(|ratio| format!("{ratio:.3}")),
+        let truth = match placement.cost {
+            Some(_) => placement.truth.map(|truth| quantity(truth, unit)),
+            None => placement.true_ratio.map(|ratio| format!("{ratio:.3}")),
         };
         cells.push(truth.unwrap_or_else(dash));
-        let error = it.error.map(|error| pinwise_format::change(1.0 + error));
+        let error = placement
+            .error
+            .map(|error| pinwise_format::change(1.0 + error));
         cells.push(error.unwrap_or_else(dash));
     }
-    cells.push(shape_beside(&it.place, &it.label));
+    cells.push(shape_unless_shown(&placement.place, &placement.label));
     cells
 }
 
-fn note(record: &PlacementPrediction) -> String {
+fn describe_accuracy(record: &PlacementPrediction) -> String {
     let mut note = "Ratios are to os-default, with 90 % intervals.".to_owned();
     match record.median_error {
         Some(error) => note.push_str(&format!(
@@ -128,7 +140,7 @@ mod tests {
     #[test]
     fn predictions_with_and_without_truth() {
         for (name, truth) in [("prediction-checked", true), ("prediction", false)] {
-            let text = prediction(&record(truth), Palette::new(false));
+            let text = render_prediction(&record(truth), Palette::new(false));
             for line in text.lines() {
                 assert!(line.chars().count() <= crate::WIDTH, "{line}");
             }
@@ -137,6 +149,6 @@ mod tests {
         }
         let mut none = record(false);
         none.placements.clear();
-        assert!(prediction(&none, Palette::new(false)).contains("No placement"));
+        assert!(render_prediction(&none, Palette::new(false)).contains("No placement"));
     }
 }

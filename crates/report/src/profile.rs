@@ -9,19 +9,20 @@ use pinwise_record::{
     StackMethod, TraceSource,
 };
 
-/// Columns of a function's name.
-const NAME: usize = 28;
-/// A function that was never seen itself is listed if what it called took this share of all time.
-const MUCH: f64 = 0.05;
+/// The most columns of a function's name.
+const NAME_WIDTH: usize = 28;
+/// A function without samples of its own is listed if its callees took at least this share of all
+/// time.
+const MIN_CALLEE_SHARE: f64 = 0.05;
 
 /// How much of a profile is shown; the record has more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfileShown {
-    /// Functions.
+    /// The most functions.
     pub functions: usize,
-    /// Hot instructions.
+    /// The most hot instructions.
     pub instructions: usize,
-    /// Threads.
+    /// The most threads.
     pub threads: usize,
 }
 
@@ -42,16 +43,16 @@ impl Default for ProfileShown {
 
 /// A profile for a terminal.
 #[must_use]
-pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
+pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     out += &format!("{}\n", paragraph("", "  ", &record.sentence));
-    if let Some(line) = stacks(record) {
+    if let Some(line) = describe_stacks(record) {
         out += &format!("{}\n", paragraph("", "  ", &line));
     }
-    out += &functions(record, shown.functions);
-    out += &instructions(record, shown.instructions, palette);
-    out += &threads(record, shown.threads);
+    out += &functions_table(record, shown.functions);
+    out += &list_instructions(record, shown.instructions, palette);
+    out += &threads_table(record, shown.threads);
     if !record.notes.is_empty() {
         out += "\n";
     }
@@ -129,8 +130,8 @@ fn describe_origin(record: &ProfileRecord) -> String {
     )
 }
 
-/// How many stacks are broken, in one line.
-pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
+/// A line on how stacks were unwound, and how many are broken.
+pub(super) fn describe_stacks(record: &ProfileRecord) -> Option<String> {
     let stacks = record.figures.stacks.as_ref()?;
     let total = &record.figures.total;
     if total.samples == 0 {
@@ -150,16 +151,17 @@ pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
     Some(format!(
         "Stacks by {by}: {:.1} frames on average, {least}{} broken{hint}.",
         stacks.mean_frames,
-        share(&stacks.broken, total)
+        format_share(&stacks.broken, total)
     ))
 }
 
-/// A part of all CPU time, per cent.
-fn share(part: &AmountRecord, total: &AmountRecord) -> String {
+/// Formats a part of all CPU time in per cent.
+fn format_share(part: &AmountRecord, total: &AmountRecord) -> String {
     percent(part.cpu_s / total.cpu_s)
 }
 
-/// `spin [libc.so.6]`: the module if it is not the program itself.
+/// Formats a function's name, with its module unless that is the program, such as `spin
+/// [libc.so.6]`.
 pub(super) fn function_name(
     name: &str,
     module: Option<&str>,
@@ -185,7 +187,7 @@ pub(super) fn function_name(
     format!("{}{tail}", shorten(name, room))
 }
 
-fn functions(record: &ProfileRecord, most: usize) -> String {
+fn functions_table(record: &ProfileRecord, max: usize) -> String {
     let figures = &record.figures;
     let has_units = record.work.unit != "run" || record.runs.len() > 1;
     let row = |function: &FunctionRecord| {
@@ -195,10 +197,10 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
                 function.module.as_deref(),
                 &function.kind,
                 record.program(),
-                NAME,
+                NAME_WIDTH,
             ),
             seconds(function.own.cpu_s),
-            share(&function.own, &figures.total),
+            format_share(&function.own, &figures.total),
             seconds(function.total.cpu_s),
         ];
         if has_units {
@@ -208,7 +210,7 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
         row.push(function.own.samples.to_string());
         row
     };
-    let (listed, rest) = worth_listing(record, most);
+    let (listed, rest) = choose_functions(record, max);
     let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
     if rows.is_empty() {
         return String::new();
@@ -232,31 +234,32 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     out
 }
 
-/// The first this many functions that were seen executing or that called much work; and the others.
-fn worth_listing(
+/// Chooses the first `max` functions that have samples of their own or whose callees took much
+/// time; also returns the others.
+fn choose_functions(
     record: &ProfileRecord,
-    most: usize,
+    max: usize,
 ) -> (Vec<&FunctionRecord>, Vec<&FunctionRecord>) {
-    let much_s = MUCH * record.figures.total.cpu_s;
+    let much_s = MIN_CALLEE_SHARE * record.figures.total.cpu_s;
     let is_worth =
         |function: &&FunctionRecord| function.own.samples > 0 || function.total.cpu_s >= much_s;
     let (mut listed, mut rest): (Vec<_>, Vec<_>) =
         record.figures.functions.iter().partition(is_worth);
-    rest.extend(listed.split_off(listed.len().min(most)));
+    rest.extend(listed.split_off(listed.len().min(max)));
     (listed, rest)
 }
 
-fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String {
+fn list_instructions(record: &ProfileRecord, max: usize, palette: Palette) -> String {
     let figures = &record.figures;
     let spots = figures.instructions.iter();
-    let spots = spots.filter(|spot| spot.own.samples > 0).take(most);
+    let spots = spots.filter(|spot| spot.own.samples > 0).take(max);
     let mut out = String::new();
     for spot in spots {
         let what = format!(
             "{}: {} ({}) and {} {}",
-            place(spot, record.program()),
+            describe_spot(spot, record.program()),
             seconds(spot.shown.cpu_s),
-            share(&spot.shown, &figures.total),
+            format_share(&spot.shown, &figures.total),
             count_of(spot.shown.samples, "sample", "samples"),
             match spot.lines.is_empty() {
                 true => "here",
@@ -268,13 +271,13 @@ fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String
             out += "    code not readable\n";
         }
         for line in &spot.lines {
-            out += &format!("{}\n", instruction(line, spot, palette));
+            out += &format!("{}\n", instruction_line(line, spot, palette));
         }
     }
     out
 }
 
-fn place(spot: &SpotRecord, program: &str) -> String {
+fn describe_spot(spot: &SpotRecord, program: &str) -> String {
     let name = function_name(
         &spot.function,
         spot.module.as_deref(),
@@ -287,7 +290,7 @@ fn place(spot: &SpotRecord, program: &str) -> String {
     format!("{name} at {:#x}{source}", spot.address)
 }
 
-fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String {
+fn instruction_line(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String {
     let (samples, time) = match line.own.samples {
         0 => (String::new(), String::new()),
         samples => (samples.to_string(), seconds(line.own.cpu_s)),
@@ -309,12 +312,12 @@ fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String
     }
 }
 
-fn threads(record: &ProfileRecord, most: usize) -> String {
+fn threads_table(record: &ProfileRecord, max: usize) -> String {
     let figures = &record.figures;
     let rows: Vec<Vec<String>> = figures
         .threads
         .iter()
-        .take(most)
+        .take(max)
         .map(|thread| {
             let cpu_s = thread.cpu_s.unwrap_or(thread.sampled.cpu_s);
             vec![
@@ -342,10 +345,10 @@ fn threads(record: &ProfileRecord, most: usize) -> String {
     out
 }
 
-/// The stacks, a line `a;b;c N` each: functions from the outermost on, and
+/// Folded stacks, a line `a;b;c N` for each: its functions from the outermost on, and its number of
 /// samples. Semicolons within names become colons.
 #[must_use]
-pub fn folded(record: &ProfileRecord) -> String {
+pub fn render_folded(record: &ProfileRecord) -> String {
     let Some(tree) = record.figures.calls.to_tree() else {
         return String::new();
     };

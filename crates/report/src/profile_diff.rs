@@ -1,4 +1,4 @@
-//! What changed between two profiles, as text.
+//! The difference between two profiles as text.
 
 use super::profile::function_name;
 use super::style::{Palette, paragraph, shorten, table, visible};
@@ -8,18 +8,18 @@ use pinwise_record::{
     PartRecord, ProfileDiff, SeenIn,
 };
 
-/// Columns of a function's name.
-const NAME: usize = 26;
+/// The most columns of a function's name.
+const NAME_WIDTH: usize = 26;
 
-/// A difference for a terminal, with this many functions.
+/// The difference for a terminal, with at most `max` functions.
 #[must_use]
-pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> String {
+pub fn render_profile_diff(record: &ProfileDiff, max: usize, palette: Palette) -> String {
     let unit = shorten(&record.unit, 12);
     let total = &record.total;
     let heading = format!(
         "{} of CPU time per {unit}: {}",
         signed_seconds(total.delta_s),
-        from_to(total)
+        describe_change(total)
     );
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &heading)));
     for (name, side) in [("A before", &record.before), ("B after", &record.after)] {
@@ -31,23 +31,24 @@ pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> Stri
         );
     }
     out += "\n";
-    out += &attributions(&record.attributions);
-    out += &pausing(record, &unit);
-    out += &functions(record, most, &unit);
+    out += &list_attributions(&record.attributions);
+    out += &describe_pauses(record, &unit);
+    out += &functions_table(record, max, &unit);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out + &palette.record_line(&record.id)
 }
 
-/// What each part of a difference is due to: each in a sentence, and the first
-/// with its parts.
-pub(super) fn attributions(all: &[AttributionRecord]) -> String {
+/// A sentence for each attribution, and a table of the parts of the first.
+pub(super) fn list_attributions(attributions: &[AttributionRecord]) -> String {
     let mut out = String::new();
-    for found in all {
-        out += &format!("{}\n", paragraph("", "  ", &found.sentence));
+    for attribution in attributions {
+        out += &format!("{}\n", paragraph("", "  ", &attribution.sentence));
     }
-    let Some(first) = all.first() else { return out };
+    let Some(first) = attributions.first() else {
+        return out;
+    };
     let row = |part: &PartRecord| {
         let time = |time: AccountRecord| {
             let interval = format!(
@@ -100,7 +101,7 @@ fn describe_side(side: &DiffSide, unit: &str) -> String {
     )
 }
 
-fn from_to(change: &ChangeRecord) -> String {
+fn describe_change(change: &ChangeRecord) -> String {
     let noise = if change.is_noise {
         ", which may be chance"
     } else {
@@ -118,8 +119,8 @@ fn from_to(change: &ChangeRecord) -> String {
     )
 }
 
-/// More or fewer PAUSEs, longer or shorter ones.
-fn pausing(record: &ProfileDiff, unit: &str) -> String {
+/// Describes how much of the change is due to more or fewer PAUSEs, and to longer or shorter ones.
+fn describe_pauses(record: &ProfileDiff, unit: &str) -> String {
     let waits = &record.waits;
     if waits.before_samples == 0 && waits.after_samples == 0 {
         return String::new();
@@ -131,7 +132,7 @@ fn pausing(record: &ProfileDiff, unit: &str) -> String {
     let line = format!(
         "In spin hints: {} per {unit}: {}",
         signed_seconds(waits.delta_s),
-        from_to(waits)
+        describe_change(waits)
     );
     out += &format!("{}\n", paragraph("", "  ", &line));
     if let Some(pausing) = &record.pausing {
@@ -157,7 +158,7 @@ fn pausing(record: &ProfileDiff, unit: &str) -> String {
     out
 }
 
-fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
+fn functions_table(record: &ProfileDiff, max: usize, unit: &str) -> String {
     let row = |change: &FunctionChangeRecord| {
         let function = &change.function;
         // The program's own name is not known here: modules are named for
@@ -176,7 +177,7 @@ fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
                 is_library.map(String::as_str),
                 &function.kind,
                 "",
-                NAME,
+                NAME_WIDTH,
             ),
             signed_seconds(own.delta_s),
             format!("±{}", seconds(own.interval_s())),
@@ -189,14 +190,14 @@ fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
         change.own.before_samples > 0 || change.own.after_samples > 0
     };
     let seen = record.functions.iter().filter(is_seen);
-    let rows: Vec<Vec<String>> = seen.clone().take(most).map(row).collect();
+    let rows: Vec<Vec<String>> = seen.clone().take(max).map(row).collect();
     if rows.is_empty() {
         return String::new();
     }
     let per_unit = format!("self/{unit}");
     let header = ["Function", per_unit.as_str(), "95 %", "before", "after", ""];
     let mut out = format!("\n{}", table(&header, rows));
-    let rest = seen.skip(most);
+    let rest = seen.skip(max);
     let more = rest.clone().count() + record.functions_left_out;
     if more > 0 {
         let rest_s: f64 = rest.map(|change| change.own.delta_s).sum();

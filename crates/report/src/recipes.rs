@@ -5,11 +5,11 @@ use pinwise_record::{RecipeEntry, RecipeList, RecipeParameter};
 
 /// The list for a terminal: what each does, and what is missing here.
 #[must_use]
-pub fn recipes(list: &RecipeList, palette: Palette) -> String {
+pub fn render_recipes(list: &RecipeList, palette: Palette) -> String {
     let mut text = String::new();
     for recipe in &list.recipes {
         text.push_str(&format!("{}\n", palette.strong(&visible(&recipe.name))));
-        let mut lines = absence(recipe);
+        let mut lines = list_missing(recipe);
         lines.push(recipe.about.clone());
         if !recipe.threads.is_empty() {
             lines.push(recipe.threads.clone());
@@ -32,8 +32,8 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     text
 }
 
-/// What must be installed first, if anything.
-fn absence(recipe: &RecipeEntry) -> Vec<String> {
+/// Lists what must be installed first; empty if nothing is missing.
+fn list_missing(recipe: &RecipeEntry) -> Vec<String> {
     if recipe.available {
         return Vec::new();
     }
@@ -84,7 +84,7 @@ mod tests {
         let list = RecipeList {
             recipes: vec![recipe],
         };
-        let text = recipes(&list, Palette::new(false));
+        let text = render_recipes(&list, Palette::new(false));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert!(
             text.replace(['\n', ' '], "")

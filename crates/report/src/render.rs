@@ -1,4 +1,4 @@
-//! Any record, as text or rows: chooses the function that lays it out. A kind that is missing here
+//! Lays out any record as text or rows, with the function of its kind. A kind that is missing here
 //! does not compile.
 
 use super::measured::matrix::pair_rows;
@@ -13,51 +13,57 @@ use pinwise_record::{
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-/// Functions that the difference of two profiles shows.
+/// The most functions in the difference of two profiles.
 const MAX_FUNCTIONS: usize = 15;
 
-/// Threads that a frame of `top` shows.
+/// The most threads in a frame of `top`.
 const MAX_THREADS: usize = 20;
 
 /// A record for a terminal.
 #[must_use]
-pub fn text(record: &AnyRecord, palette: Palette) -> String {
+pub fn render_record(record: &AnyRecord, palette: Palette) -> String {
     match record {
-        AnyRecord::Comparison(record) => super::comparison(record, palette),
-        AnyRecord::Gate(record) => super::gate(record, palette),
-        AnyRecord::Bench(record) => bench(record, palette),
-        AnyRecord::Jitter(record) => super::jitter(record, palette),
-        AnyRecord::Topology(record) => super::topology(&record.to_topology(), record, palette),
-        AnyRecord::TopologyDiff(record) => super::topology_diff(record, palette),
-        AnyRecord::Diff(record) => super::record_diff(record, palette),
-        AnyRecord::Trace(record) => super::trace(record, palette),
-        AnyRecord::Search(record) => search(record, palette),
-        AnyRecord::Prediction(record) => super::prediction(record, palette),
-        AnyRecord::Profile(record) => super::profile(record, &ProfileShown::default(), palette),
-        AnyRecord::ProfileDiff(record) => super::profile_diff(record, MAX_FUNCTIONS, palette),
-        AnyRecord::SpinPause(record) => super::spin_pause(record, palette),
-        AnyRecord::SpinPredict(record) => super::spin_prediction(record, palette),
-        AnyRecord::SpinReplay(record) => super::spin_replay(record, palette),
-        AnyRecord::SpinAttach(record) => super::spin_attach(record, palette),
-        AnyRecord::SpinAdvice(record) => super::spin_advice(record, palette),
-        AnyRecord::SpinScan(record) => super::spin_scan(record, palette),
-        AnyRecord::Reproduction(record) => super::reproduction(record, palette),
-        AnyRecord::Replay(record) => super::replay(record, palette),
-        AnyRecord::Placements(record) => super::placements(record, palette),
-        AnyRecord::Doctor(record) => super::doctor(record, palette),
-        AnyRecord::Kernel(record) => super::kernel(record),
+        AnyRecord::Comparison(record) => super::render_comparison(record, palette),
+        AnyRecord::Gate(record) => super::render_gate(record, palette),
+        AnyRecord::Bench(record) => super::render_bench(record, palette),
+        AnyRecord::Jitter(record) => super::render_jitter(record, palette),
+        AnyRecord::Topology(record) => {
+            super::render_topology(&record.to_topology(), record, palette)
+        }
+        AnyRecord::TopologyDiff(record) => super::render_topology_diff(record, palette),
+        AnyRecord::Diff(record) => super::render_record_diff(record, palette),
+        AnyRecord::Trace(record) => super::render_trace(record, palette),
+        AnyRecord::Search(record) => super::render_search(record, palette),
+        AnyRecord::Prediction(record) => super::render_prediction(record, palette),
+        AnyRecord::Profile(record) => {
+            super::render_profile(record, &ProfileShown::default(), palette)
+        }
+        AnyRecord::ProfileDiff(record) => {
+            super::render_profile_diff(record, MAX_FUNCTIONS, palette)
+        }
+        AnyRecord::SpinPause(record) => super::render_spin_pause(record, palette),
+        AnyRecord::SpinPredict(record) => super::render_spin_prediction(record, palette),
+        AnyRecord::SpinReplay(record) => super::render_spin_replay(record, palette),
+        AnyRecord::SpinAttach(record) => super::render_spin_attach(record, palette),
+        AnyRecord::SpinAdvice(record) => super::render_spin_advice(record, palette),
+        AnyRecord::SpinScan(record) => super::render_spin_scan(record, palette),
+        AnyRecord::Reproduction(record) => super::render_reproduction(record, palette),
+        AnyRecord::Replay(record) => super::render_replay(record, palette),
+        AnyRecord::Placements(record) => super::render_placements(record, palette),
+        AnyRecord::Doctor(record) => super::render_doctor(record, palette),
+        AnyRecord::Kernel(record) => super::render_kernel_run(record),
         AnyRecord::Top(record) => {
             let rows = top::still_frame(record, &top::View::default(), WIDTH, MAX_THREADS);
-            top::text(&rows, palette)
+            top::rows_to_text(&rows, palette)
         }
-        AnyRecord::Fleet(record) => super::fleet_plan(record, palette),
-        AnyRecord::FleetNode(record) => super::fleet_node(record, palette),
-        AnyRecord::FleetStatus(record) => super::fleet_status(record, palette),
-        AnyRecord::FleetReport(record) => super::fleet_report(record, palette),
-        AnyRecord::FleetDiff(record) => super::fleet_diff(record, palette),
+        AnyRecord::Fleet(record) => super::render_fleet_plan(record, palette),
+        AnyRecord::FleetNode(record) => super::render_fleet_node(record, palette),
+        AnyRecord::FleetStatus(record) => super::render_fleet_status(record, palette),
+        AnyRecord::FleetReport(record) => super::render_fleet_report(record, palette),
+        AnyRecord::FleetDiff(record) => super::render_fleet_diff(record, palette),
         AnyRecord::Applied(record) => describe_applied(record),
-        AnyRecord::Rules(record) => super::rules(record, palette),
-        AnyRecord::RuleChange(record) => super::rule_change(record, palette),
+        AnyRecord::Rules(record) => super::render_rules(record, palette),
+        AnyRecord::RuleChange(record) => super::render_rule_change(record, palette),
     }
 }
 
@@ -65,20 +71,20 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
 ///
 /// # Errors
 /// Slices of a trace that are damaged or of a newer layout.
-pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
+pub fn list_rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
     Ok(match record {
-        AnyRecord::Comparison(record) => Some(export::run_rows(record)),
-        AnyRecord::Gate(record) => Some(super::gate_rows(record)),
-        AnyRecord::Bench(record) => Some(bench::bench_rows(record)),
-        AnyRecord::Jitter(record) => Some(super::jitter_rows(record)),
-        AnyRecord::Trace(record) => Some(trace_rows::rows(record)?),
-        AnyRecord::Search(record) => Some(search::search_rows(record)),
+        AnyRecord::Comparison(record) => Some(export::list_run_rows(record)),
+        AnyRecord::Gate(record) => Some(super::list_gate_rows(record)),
+        AnyRecord::Bench(record) => Some(bench::list_bench_rows(record)),
+        AnyRecord::Jitter(record) => Some(super::list_jitter_rows(record)),
+        AnyRecord::Trace(record) => Some(trace_rows::list_trace_rows(record)?),
+        AnyRecord::Search(record) => Some(search::list_search_rows(record)),
         AnyRecord::Topology(record) => record.measured.as_deref().map(pair_rows),
         _ => None,
     })
 }
 
-/// What is known of a record that could not be read completely: its line of the history and its
+/// The text of a record that could not be read completely: its history entry and its
 /// headline figures.
 #[must_use]
 pub fn partly(entry: &Entry, summary: &Summary) -> String {
@@ -97,7 +103,7 @@ pub fn partly(entry: &Entry, summary: &Summary) -> String {
     text
 }
 
-/// Memory that was moved: how much, and how much stayed.
+/// Describes how much memory was moved, and how much stayed.
 fn describe_moved(memory: &AppliedMemory) -> String {
     let (moved, left) = memory.moved_and_left();
     let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
@@ -112,8 +118,8 @@ fn describe_moved(memory: &AppliedMemory) -> String {
     )
 }
 
-/// Interrupts and queues that were moved; empty if none were.
-fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
+/// Describes interrupts and queues that were moved; empty if none were.
+fn describe_interrupts(moved: &[AppliedInterrupt]) -> String {
     let mut cpus = InterruptCpus::default();
     for one in moved {
         let requested = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
@@ -132,7 +138,7 @@ fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
     }
 }
 
-/// A service that was placed: asked, granted, observed.
+/// Describes a placed service: requested, granted and observed CPUs.
 #[must_use]
 pub fn describe_applied(record: &Applied) -> String {
     let observed = match record.observed_share {
@@ -149,7 +155,7 @@ pub fn describe_applied(record: &Applied) -> String {
         .memory
         .as_ref()
         .map_or_else(String::new, describe_moved);
-    let interrupts = moved_interrupts(&record.interrupts);
+    let interrupts = describe_interrupts(&record.interrupts);
     format!(
         "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}{interrupts}",
         visible(&record.service.label()),

@@ -1,4 +1,4 @@
-//! Field reports as text: what was reported, the result, and why that counts or not.
+//! Reproduced field reports as text: what was reported, the result here, and the reason.
 
 use super::Palette;
 use super::style::{paragraph, visible};
@@ -9,7 +9,7 @@ use pinwise_record::{ClaimRecord, ClaimVerdict, ExperimentRecord, Reproduction};
 pub struct ReportRow<'a> {
     /// Its name.
     pub name: &'a str,
-    /// When and on what it was made.
+    /// When and on what machine it was made.
     pub machine: &'a str,
     /// Its experiments.
     pub experiments: &'a [&'a str],
@@ -17,7 +17,7 @@ pub struct ReportRow<'a> {
 
 /// The list of field reports.
 #[must_use]
-pub fn reports(rows: &[ReportRow<'_>]) -> String {
+pub fn render_report_list(rows: &[ReportRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         out += &format!("{}\n", visible(row.name));
@@ -31,7 +31,7 @@ pub fn reports(rows: &[ReportRow<'_>]) -> String {
 
 /// The results of the experiments.
 #[must_use]
-pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
+pub fn render_reproduction(record: &Reproduction, palette: Palette) -> String {
     let mut out = String::new();
     for report in &record.reports {
         out += &palette.strong(&visible(&report.name));
@@ -39,7 +39,7 @@ pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
         out += &paragraph("", "", &report.machine);
         out += "\n";
         for experiment in &report.experiments {
-            out += &self::experiment(experiment, palette);
+            out += &describe_experiment(experiment, palette);
         }
         if !report.assumed.is_empty() {
             out += "\n  Assumed, not in the report:\n";
@@ -57,16 +57,16 @@ pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
     out + "\n"
 }
 
-fn experiment(experiment: &ExperimentRecord, palette: Palette) -> String {
+fn describe_experiment(experiment: &ExperimentRecord, palette: Palette) -> String {
     let title = format!("{}: {}", experiment.name, experiment.question);
     let mut out = format!("\n{}\n", paragraph("  ", "  ", &title));
     for claim in &experiment.claims {
-        out += &self::claim(claim, palette);
+        out += &describe_claim(claim, palette);
     }
     out
 }
 
-fn claim(claim: &ClaimRecord, palette: Palette) -> String {
+fn describe_claim(claim: &ClaimRecord, palette: Palette) -> String {
     let word = match claim.verdict {
         ClaimVerdict::Reproduced => "reproduced",
         ClaimVerdict::Contradicted => "contradicted",

@@ -1,4 +1,4 @@
-//! Rules as text, what they changed, and a systemd unit that runs them.
+//! Rules and their changes as text, and a systemd unit that runs rules.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use super::style::{paragraph, visible};
 use pinwise_format::{count, count_of};
 use pinwise_record::{RuleChange, RuleChangeKind, RuleRecord, RulesRecord};
 
-/// Processes of a rule that are named.
-const SHOWN: usize = 12;
+/// The most processes that are listed for a rule.
+const MAX_PROCESSES: usize = 12;
 
-/// Rules with their CPUs and the processes they concern.
+/// The rules with their CPUs and the processes that they affect.
 #[must_use]
-pub fn rules(record: &RulesRecord, palette: Palette) -> String {
+pub fn render_rules(record: &RulesRecord, palette: Palette) -> String {
     let mut text = String::new();
     for rule in &record.rules {
         let name = palette.strong(&visible(&rule.name));
@@ -21,7 +21,7 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
             text += &paragraph("  if    ", "        ", &visible(pattern));
             text.push('\n');
         }
-        let _ = writeln!(text, "  then  {}", actions(rule));
+        let _ = writeln!(text, "  then  {}", list_actions(rule));
         text += &paragraph("  now   ", "        ", &list_processes(rule));
         text.push_str("\n\n");
     }
@@ -34,7 +34,7 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
     text
 }
 
-fn actions(rule: &RuleRecord) -> String {
+fn list_actions(rule: &RuleRecord) -> String {
     let place = rule.place.as_ref().map(|place| match &rule.cpus {
         Some(cpus) => format!("{} (CPUs {cpus})", visible(place)),
         None => format!("{} (not moved)", visible(place)),
@@ -48,7 +48,7 @@ fn list_processes(rule: &RuleRecord) -> String {
     if rule.processes.is_empty() {
         return "no process".to_owned();
     }
-    let named = rule.processes.iter().take(SHOWN).map(|process| {
+    let named = rule.processes.iter().take(MAX_PROCESSES).map(|process| {
         let cpus = process.cpus.as_deref().unwrap_or("?");
         format!(
             "{} ({}, on {cpus})",
@@ -57,7 +57,7 @@ fn list_processes(rule: &RuleRecord) -> String {
         )
     });
     let named: Vec<String> = named.collect();
-    let more = rule.processes.len().saturating_sub(SHOWN);
+    let more = rule.processes.len().saturating_sub(MAX_PROCESSES);
     let more = match more {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -67,7 +67,7 @@ fn list_processes(rule: &RuleRecord) -> String {
 
 /// A change in one line.
 #[must_use]
-pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
+pub fn render_rule_change(change: &RuleChange, palette: Palette) -> String {
     let word = match (change.change, change.dry_run) {
         (RuleChangeKind::Placed, false) => palette.good("placed"),
         (RuleChangeKind::Placed, true) => palette.good("would place"),
@@ -105,14 +105,14 @@ pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
 
 /// A systemd unit that runs rules; `program` and `file` are absolute paths.
 ///
-/// The sandbox keeps what the rules need: CPUs and priorities of other users' processes
-/// (`CAP_SYS_NICE`), the kernel's reports of new ones (`CAP_NET_ADMIN`, on the host's network: the
-/// connector has no other), the paths of their executables (`CAP_SYS_PTRACE`), and
-/// `/run/pinwise-rules`, which outlasts a restart. When the unit ends, that folder is removed, so
-/// it must not be the one with root's other journals.
+/// The sandbox permits what rules need: setting CPUs and priorities of other users' processes
+/// (`CAP_SYS_NICE`), the kernel's reports of new processes (`CAP_NET_ADMIN`, in the host's network
+/// namespace: the connector works in no other), the paths of executables (`CAP_SYS_PTRACE`), and
+/// `/run/pinwise-rules`, which survives a restart of the unit. systemd removes that folder when the
+/// unit stops, so it must not be the one with root's other journals.
 #[must_use]
-pub fn rules_unit(program: &str, file: &str) -> String {
-    let (command, file_shown) = (unit_word(program), unit_word(file));
+pub fn render_systemd_unit(program: &str, file: &str) -> String {
+    let (command, file_shown) = (quote_for_unit(program), quote_for_unit(file));
     format!(
         "\
 [Unit]
@@ -158,9 +158,9 @@ WantedBy=multi-user.target
     )
 }
 
-/// A word of a command line of a unit: in quotes if it needs them, `%` and `$` doubled
+/// Quotes a word for a unit's command line if necessary, with `%` and `$` doubled
 /// (`systemd.service(5)`, "Command lines").
-fn unit_word(word: &str) -> String {
+fn quote_for_unit(word: &str) -> String {
     let mut escaped = String::new();
     for c in word.chars() {
         match c {
@@ -199,12 +199,12 @@ mod tests {
             ("/a\nb", "\"/a\\x0ab\""),
             ("/a;b", "\"/a;b\""),
         ] {
-            assert_eq!(unit_word(word), written);
+            assert_eq!(quote_for_unit(word), written);
         }
     }
 
     #[test]
-    fn changes_are_one_line_whatever_processes_are_called() {
+    fn a_change_is_one_line_whatever_the_name_of_the_process() {
         let change = RuleChange {
             time: String::new(),
             change: RuleChangeKind::Placed,
@@ -220,7 +220,7 @@ mod tests {
             why: None,
         };
         assert_eq!(
-            rule_change(&change, Palette::default()),
+            render_rule_change(&change, Palette::default()),
             "would place a\\nb\\u{7} (7) by 'r\\u{1b}[2J': CPUs 0-3 -> 1, nice 5, 2 threads, 1 left to others"
         );
     }

@@ -1,53 +1,56 @@
-//! A search as text: what is best, how sure that is, what the program is sensitive to, and the
-//! effort it took.
+//! A search as text: the best arms, failures, features to which the program is sensitive, and the
+//! effort.
 
 mod rows;
 mod words;
 
 use std::time::Duration;
 
-use super::comparison::{findings, heading, what_to_do};
+use super::comparison::{describe_findings, heading, next_step};
 use super::style::{Palette, columns, lay_out_for_columns, paragraph, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
-pub use rows::search_rows;
-use words::{placements, value, value_range};
+pub use rows::list_search_rows;
+use words::{describe_space, format_value, format_value_range};
 
-/// Arms in the table, beside `os-default`.
-const SHOWN: usize = 8;
-/// Failed arms that are listed one by one.
+/// The most arms in the table, beside `os-default`.
+const MAX_ARMS: usize = 8;
+/// The most failed arms that are listed.
 const MAX_FAILED_ARMS: usize = 4;
-/// A clear feature is listed if its whole range changes the metric by this much, per cent.
+/// A feature is listed if its whole range changes the metric by at least this many per cent.
 const MIN_EFFECT: f64 = 1.0;
-/// Features listed.
+/// The most features that are listed.
 const MAX_FEATURES: usize = 5;
-/// The column of names that `--place` takes.
+/// The heading of the column with names for `--place`.
 pub(super) const SHAPE: &str = "shape (--place)";
 
 /// The whole search for a terminal.
 #[must_use]
-pub fn search(record: &SearchRecord, palette: Palette) -> String {
+pub fn render_search(record: &SearchRecord, palette: Palette) -> String {
     let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
     if !record.predictions.is_empty() {
         text.push('\n');
         text.push_str(&arms_table(record));
     }
     text.push_str(&describe_failures(record));
-    text.push_str(&sensitivities(record, palette));
+    text.push_str(&list_sensitivities(record, palette));
     let beside = record.verdict.beside.iter().cloned();
-    for sentence in beside.chain(least(record)).chain(truth(record)) {
+    for sentence in beside
+        .chain(describe_least_resource(record))
+        .chain(describe_truth(record))
+    {
         text.push_str(&format!("\n{}\n", paragraph("", "", &visible(&sentence))));
     }
-    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&describe_findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record, palette)));
+    text.push_str(&palette.faint(&describe_method(record, palette)));
     text.push_str("\n\n");
-    // Last, beside the prompt.
-    text.push_str(&verdict(record, palette));
+    // Last, next to the prompt.
+    text.push_str(&describe_verdict(record, palette));
     text
 }
 
-fn verdict(record: &SearchRecord, palette: Palette) -> String {
+fn describe_verdict(record: &SearchRecord, palette: Palette) -> String {
     let sentence = match record.verdict.sentence.as_str() {
         "" => "No verdict.".to_owned(),
         sentence => paragraph("", "", &visible(sentence)),
@@ -59,10 +62,7 @@ fn verdict(record: &SearchRecord, palette: Palette) -> String {
         SearchAnswer::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    text.push_str(&what_to_do(
-        &record.verdict.advice,
-        &record.verdict.commands,
-    ));
+    text.push_str(&next_step(&record.verdict.advice, &record.verdict.commands));
     text
 }
 
@@ -75,7 +75,7 @@ fn select_arms(record: &SearchRecord) -> Vec<&PredictedArm> {
     let mut taken = 0;
     all.retain(|arm| {
         taken += usize::from(!is_default(arm));
-        is_default(arm) || taken <= SHOWN
+        is_default(arm) || taken <= MAX_ARMS
     });
     all
 }
@@ -91,8 +91,8 @@ fn arms_table(record: &SearchRecord) -> String {
         "change",
         SHAPE,
     ];
-    let rows = shown.iter().map(|arm| row(record, arm)).collect();
-    let mut text = narrow_table(&["runs", "measured", "90 %"], &header, rows);
+    let rows = shown.iter().map(|arm| arm_row(record, arm)).collect();
+    let mut text = placements_table(&["runs", "measured", "90 %"], &header, rows);
     let left = record.predictions.len() - shown.len();
     if left > 0 {
         let all = record.predictions.iter();
@@ -105,7 +105,7 @@ fn arms_table(record: &SearchRecord) -> String {
     text
 }
 
-fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
+fn arm_row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
     let label = candidate.map_or(&arm.arm, |a| &a.label);
     let mark = match record.recommended_arm() {
@@ -113,21 +113,21 @@ fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
         Some(best) if best.name == arm.arm => "* ",
         Some(_) => "  ",
     };
-    let measured = arm.measured.map(|m| value(record, m.value));
+    let measured = arm.measured.map(|m| format_value(record, m.value));
     vec![
         format!("{mark}{label}"),
         arm.runs.to_string(),
         measured.unwrap_or_else(|| "–".to_owned()),
-        value(record, arm.predicted),
-        value_range(record, arm.low, arm.high),
+        format_value(record, arm.predicted),
+        format_value_range(record, arm.low, arm.high),
         arm.change.clone(),
-        shape_beside(&arm.arm, label),
+        shape_unless_shown(&arm.arm, label),
     ]
 }
 
-/// A table of placements. The names that `--place` takes are as long as the rest, so they appear in
-/// files, and in a terminal only if it is wide enough.
-pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
+/// A table of placements. The column with names for `--place` is wide: it appears in files, and in
+/// a terminal that is wide enough. `least` are the columns that are left out next.
+pub(super) fn placements_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
     let least = [&[SHAPE], least].concat();
     lay_out_for_columns(Some(columns()), || {
         table_without(&least, &["placement"], header, rows)
@@ -135,14 +135,14 @@ pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String
 }
 
 /// The name that `--place` takes, if another one is shown.
-pub(super) fn shape_beside(name: &str, label: &str) -> String {
+pub(super) fn shape_unless_shown(name: &str, label: &str) -> String {
     match name == label {
         true => String::new(),
         false => name.to_owned(),
     }
 }
 
-/// Arms whose command failed: they cannot win.
+/// Lists arms whose command failed.
 fn describe_failures(record: &SearchRecord) -> String {
     let failed: Vec<&SearchArm> = record
         .arms
@@ -165,8 +165,8 @@ fn describe_failures(record: &SearchRecord) -> String {
     text
 }
 
-/// What the model has learnt: how much of the metric depends on each feature.
-fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
+/// Lists by how much each feature of placements changes the metric, according to the model.
+fn list_sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let Some(model) = &record.model else {
         return String::new();
     };
@@ -190,7 +190,7 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     format!("\n{heading}\n{}", lines.collect::<String>())
 }
 
-fn least(record: &SearchRecord) -> Option<String> {
+fn describe_least_resource(record: &SearchRecord) -> Option<String> {
     let least = record.least.as_ref()?;
     Some(match least.basis.as_str() {
         "" => format!("Least resource: {}", least.sentence),
@@ -201,7 +201,7 @@ fn least(record: &SearchRecord) -> Option<String> {
     })
 }
 
-fn truth(record: &SearchRecord) -> Option<String> {
+fn describe_truth(record: &SearchRecord) -> Option<String> {
     let truth = record.truth.as_ref()?;
     let regret = match record.true_regret {
         Some(regret) => format!("what was found costs {} more than", percent(regret)),
@@ -221,9 +221,9 @@ fn truth(record: &SearchRecord) -> Option<String> {
     ))
 }
 
-fn method(record: &SearchRecord, palette: Palette) -> String {
+fn describe_method(record: &SearchRecord, palette: Palette) -> String {
     let mut parts = Vec::new();
-    if let Some(space) = placements(&record.space) {
+    if let Some(space) = describe_space(&record.space) {
         parts.push(space);
     }
     let runs = count(record.runs_used, "run");
@@ -237,7 +237,7 @@ fn method(record: &SearchRecord, palette: Palette) -> String {
         record.seed
     ));
     if let Some(model) = &record.model {
-        parts.push(words::model(model));
+        parts.push(words::describe_model(model));
     }
     if !record.verdict.condition.is_empty() {
         parts.push(visible(&record.verdict.condition));

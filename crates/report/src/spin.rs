@@ -1,4 +1,4 @@
-//! What the spin-wait laboratory finds, as text.
+//! Records of `pinwise spin` as text.
 
 mod advice;
 mod attach;
@@ -7,9 +7,9 @@ mod predict;
 mod replay;
 mod scan;
 
-pub use advice::spin_advice;
-pub use attach::spin_attach;
-pub use pause::{spin_check, spin_pause};
-pub use predict::spin_prediction;
-pub use replay::spin_replay;
-pub use scan::spin_scan;
+pub use advice::render_spin_advice;
+pub use attach::render_spin_attach;
+pub use pause::{render_spin_check, render_spin_pause};
+pub use predict::render_spin_prediction;
+pub use replay::render_spin_replay;
+pub use scan::render_spin_scan;

@@ -1,4 +1,4 @@
-//! Colour, wrapping and numbers, the same for all texts.
+//! Colours, wrapping, tables and quantities for all texts.
 
 use anstyle::{Ansi256Color, AnsiColor, Effects, Style};
 use comfy_table::{Table, presets};
@@ -7,12 +7,12 @@ use std::cell::Cell;
 
 use super::WIDTH;
 
-/// Backgrounds of figures, from cool to hot: green, sand, orange, red,
+/// Backgrounds from a low to a high load: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
 pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
 pub(super) const BLACK: u8 = 16;
 
-/// The few ways to emphasise text, and whether it names records.
+/// How text is emphasised, and whether it ends with the record's id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Palette {
     is_colored: bool,
@@ -29,7 +29,7 @@ impl Palette {
         }
     }
 
-    /// For records that are not stored: nothing shows them later.
+    /// For records that are not stored: their ids are not shown.
     #[must_use]
     pub const fn unstored(self) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Palette {
         }
     }
 
-    /// The id of a text's record, as a sentence.
+    /// A sentence with the record's id.
     pub(super) fn record(self, id: &str) -> String {
         match self.is_unstored {
             true => "Not stored.".to_owned(),
@@ -46,8 +46,8 @@ impl Palette {
         }
     }
 
-    /// As the last line of a text; empty for a record without a name, such as older ones of kinds
-    /// that were not stored.
+    /// The last line of a text, with the record's id; empty for a record without an id, such as
+    /// older ones of kinds that were not stored.
     pub(super) fn record_line(self, id: &str) -> String {
         match id {
             "" => String::new(),
@@ -79,19 +79,19 @@ impl Palette {
         self.paint(AnsiColor::Red.on_default(), text)
     }
 
-    /// Something to look at.
+    /// Something that needs attention.
     #[must_use]
     pub fn warn(self, text: &str) -> String {
         self.paint(AnsiColor::Yellow.on_default(), text)
     }
 
-    /// Something beside the point.
+    /// Something secondary.
     #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.paint(Style::new().effects(Effects::DIMMED), text)
     }
 
-    /// A figure by its class: `class` counts from 0, the coolest, to `last`.
+    /// A figure on the background of its class, from 0 (the lowest) to `last`.
     #[must_use]
     pub fn heat(self, class: usize, last: usize, text: &str) -> String {
         let place = (class * (HEAT.len() - 1)).checked_div(last).unwrap_or(0);
@@ -108,11 +108,11 @@ impl Palette {
     }
 }
 
-/// Wider text is hard to read.
-const WIDEST_PROSE: usize = 100;
+/// The widest paragraphs, in columns: wider ones are hard to read.
+const MAX_PARAGRAPH_WIDTH: usize = 100;
 
 thread_local! {
-    /// Number of columns that this thread lays out for; `None` for a file.
+    /// The width that this thread lays text out for; `None` for a file.
     static COLUMNS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -125,17 +125,17 @@ pub fn lay_out_for_columns<T>(columns: Option<usize>, work: impl FnOnce() -> T) 
     done
 }
 
-/// Columns that a text may take.
+/// The number of columns that text may take.
 pub(super) fn columns() -> usize {
     COLUMNS.get().unwrap_or(WIDTH)
 }
 
-/// Columns that a text takes.
+/// The number of columns that a text takes.
 pub(super) fn width(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
-/// At most this many columns of a text, with a mark if it was longer.
+/// Cuts a text to this many columns, with a mark at the end if it was longer.
 pub(super) fn truncate(text: &str, columns: usize, mark: char) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -156,9 +156,9 @@ pub(super) fn truncate(text: &str, columns: usize, mark: char) -> String {
     kept
 }
 
-/// Characters that show nothing of their own: formats (as those that turn the
-/// direction of writing), separators of lines, and what Unicode 17 calls
-/// default-ignorable. The page's `visible` has the same.
+/// Invisible characters: format characters (such as those that change the direction of writing),
+/// line separators, and the default-ignorable characters of Unicode 17. The page's `visible` has
+/// the same list.
 const HIDDEN: [(char, char); 25] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
@@ -190,11 +190,11 @@ const HIDDEN: [(char, char); 25] = [
 /// Could this character deceive a reader? Control characters drive a terminal, and invisible ones
 /// make two names look alike.
 pub(super) fn is_hidden(c: char) -> bool {
-    // Most text is ASCII, and of what follows the first is U+00AD.
+    // The comparison makes it fast for ASCII: the first invisible character is U+00AD.
     c.is_control() || (c > '\u{9f}' && HIDDEN.iter().any(|(low, high)| (*low..=*high).contains(&c)))
 }
 
-/// Text with everything made visible that could deceive a terminal or its reader.
+/// Makes everything visible that could deceive a terminal or its reader.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -208,15 +208,15 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Like [`visible`], but lines stay lines.
+/// Like [`visible`], but line breaks stay.
 #[must_use]
 pub fn visible_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(visible).collect();
     lines.join("\n")
 }
 
-/// The same for data in any form, whose lines stay lines: as JSON writes characters, so that JSON
-/// stays JSON.
+/// Like [`visible`] for data in any format; line breaks and tabs stay. Characters are escaped as in
+/// JSON, so that JSON stays valid.
 #[must_use]
 pub fn visible_data(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -231,10 +231,10 @@ pub fn visible_data(text: &str) -> String {
     shown
 }
 
-/// A paragraph within the width, its further lines indented. A number stays
-/// with its unit.
+/// Wraps text to the width; `first` begins its first line, `rest` all others. A number stays on one
+/// line with its unit.
 pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
-    let options = textwrap::Options::new(columns().min(WIDEST_PROSE))
+    let options = textwrap::Options::new(columns().min(MAX_PARAGRAPH_WIDTH))
         .initial_indent(first)
         .subsequent_indent(rest)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
@@ -251,7 +251,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Lines of at most this many characters, if words allow it. A number stays with its unit.
+/// Wraps text to this width, unless a word is longer. A number stays on one line with its unit.
 pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let options =
         textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
@@ -261,11 +261,11 @@ pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// A space that lines are not broken at: a private character, so that no-break
-/// spaces of the text's own stay what they are.
+/// Stands for a space at which lines are not broken. It is a private-use character, so that
+/// no-break spaces in the text are not changed.
 const GLUE: char = '\u{e000}';
 
-/// `4.2 %`, `12 blocks`, `3 min`: read as one word, so never on two lines.
+/// Joins numbers and units such as `4.2 %`, `12 blocks`, `3 min`, so that they stay on one line.
 fn glue_units(line: &str) -> String {
     let mut glued = String::with_capacity(line.len());
     let mut before = ' ';
@@ -282,7 +282,7 @@ fn glue_units(line: &str) -> String {
     glued
 }
 
-/// `1 CPU`, `CPUs 0-3`: the noun before a list of CPUs.
+/// The noun before a list of this many CPUs: `CPU 3`, `CPUs 0-3`.
 pub(super) const fn cpu_noun(count: usize) -> &'static str {
     if count == 1 { "CPU" } else { "CPUs" }
 }
@@ -293,55 +293,59 @@ pub(super) fn name_cpus(list: &str) -> String {
     format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
 }
 
-/// At most this many columns, with an ellipsis if it was longer.
+/// Cuts a text to this many columns, with an ellipsis if it was longer.
 pub(super) fn shorten(text: &str, columns: usize) -> String {
     truncate(&visible(text), columns, '…')
 }
 
-/// Columns of words are not cut shorter than this.
-const NARROWEST_WORDS: usize = 12;
-/// Wider cells are cut even if they begin with a digit: lists of CPUs, not figures.
-const WIDEST_FIGURE: usize = 24;
+/// Columns with words are not cut to less than this width.
+const MIN_WORDS_WIDTH: usize = 12;
+/// Cells that begin with a digit are not cut, unless they are wider than this: then they are lists
+/// of CPUs, not figures.
+const MAX_FIGURE_WIDTH: usize = 24;
 
-/// A table without lines, two spaces before each row. Its cells are made
-/// visible here, whatever record they came from. For a terminal that is too narrow
-/// words are cut; if that is not enough, the last columns are left out.
+/// Formats a table without lines, two spaces before each row; cells are made [`visible`]. If the
+/// terminal is too narrow, words are cut; if that is not enough, the last columns are left out.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     table_without(&[], &[], header, rows)
 }
 
-/// The same; columns of `least` are left out if they are empty, and first of all if the table is
-/// too wide; they and those of `whole` are never cut.
+/// As [`table`], but the columns `optional` are left out if they are empty, and before all others
+/// if the table is too wide. These and the columns `uncut` are never cut.
 pub(super) fn table_without(
-    least: &[&str],
-    whole: &[&str],
+    optional: &[&str],
+    uncut: &[&str],
     header: &[&str],
     rows: Vec<Vec<String>>,
 ) -> String {
     let mut all: Vec<Column> = (header.iter().enumerate())
         .map(|(at, name)| {
             let cells = rows.iter().filter_map(|row| row.get(at));
-            Column::new(name, cells, !least.contains(name) && !whole.contains(name))
+            Column::new(
+                name,
+                cells,
+                !optional.contains(name) && !uncut.contains(name),
+            )
         })
         .filter(|column| {
-            let says_something = column.cells.iter().any(|cell| !cell.is_empty());
-            says_something || !least.contains(&column.name.as_str())
+            let has_content = column.cells.iter().any(|cell| !cell.is_empty());
+            has_content || !optional.contains(&column.name.as_str())
         })
         .collect();
     let mut left_out = Vec::new();
     if let Some(columns) = COLUMNS.get() {
-        let mut least = least.iter();
-        while all.len() > 1 && all.iter().map(Column::least_width).sum::<usize>() > columns {
-            let named = least
+        let mut optional = optional.iter();
+        while all.len() > 1 && all.iter().map(Column::min_width_with_gap).sum::<usize>() > columns {
+            let next_optional = optional
                 .next()
                 .map(|name| all.iter().position(|c| c.name == *name));
-            match named {
+            match next_optional {
                 Some(Some(at)) => left_out.push(all.remove(at).name),
                 Some(None) => {}
                 None => left_out.extend(all.pop().map(|column| column.name)),
             }
         }
-        narrow(&mut all, columns);
+        cut_columns(&mut all, columns);
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -367,8 +371,8 @@ struct Column {
     name: String,
     cells: Vec<String>,
     width: usize,
-    /// Width that its cells need at least.
-    least: usize,
+    /// The width to which its cells may be cut.
+    min_width: usize,
 }
 
 impl Column {
@@ -379,8 +383,8 @@ impl Column {
             cell.trim_start_matches(['*', ' '])
                 .starts_with(char::is_alphabetic)
         });
-        let least = match may_be_cut {
-            true if is_words || widest > WIDEST_FIGURE => widest.min(NARROWEST_WORDS),
+        let min_width = match may_be_cut {
+            true if is_words || widest > MAX_FIGURE_WIDTH => widest.min(MIN_WORDS_WIDTH),
             true => widest,
             false => widest.max(width(name)),
         };
@@ -388,13 +392,13 @@ impl Column {
             name: name.to_owned(),
             cells,
             width: widest.max(width(name)),
-            least,
+            min_width,
         }
     }
 
-    /// With the gap before the next one.
-    const fn least_width(&self) -> usize {
-        self.least + 2
+    /// The least width, with the gap before the next column.
+    const fn min_width_with_gap(&self) -> usize {
+        self.min_width + 2
     }
 
     fn cell(&self, row: usize) -> String {
@@ -403,10 +407,12 @@ impl Column {
     }
 }
 
-/// Takes from the widest column until all fit; figures stay whole.
-fn narrow(all: &mut [Column], columns: usize) {
+/// Narrows the widest column until all fit; figures are not cut.
+fn cut_columns(all: &mut [Column], columns: usize) {
     while all.iter().map(|column| column.width + 2).sum::<usize>() > columns {
-        let wide = all.iter_mut().filter(|column| column.width > column.least);
+        let wide = all
+            .iter_mut()
+            .filter(|column| column.width > column.min_width);
         match wide.max_by_key(|column| column.width) {
             Some(column) => column.width -= 1,
             None => break,
@@ -414,8 +420,8 @@ fn narrow(all: &mut [Column], columns: usize) {
     }
 }
 
-/// `13.9–14.6 ns`: the unit once, if both have the same.
-pub(super) fn range(low: &str, high: &str) -> String {
+/// Formats a range such as `13.9–14.6 ns`, with the unit once if both have the same.
+pub(super) fn format_range(low: &str, high: &str) -> String {
     if low == high {
         return low.to_owned();
     }
@@ -425,19 +431,19 @@ pub(super) fn range(low: &str, high: &str) -> String {
     }
 }
 
-/// `2.8·10^17`
-pub(super) fn power_of_ten(value: f64) -> String {
+/// Formats a number such as `2.8·10^17`.
+pub(super) fn format_power_of_ten(value: f64) -> String {
     let written = format!("{value:.1e}");
     let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
     format!("{digits}·10^{exponent}")
 }
 
-/// A cell of a Markdown table.
+/// Escapes a cell of a Markdown table.
 pub(super) fn markdown_cell(text: &str) -> String {
     visible(text).replace('|', "\\|")
 }
 
-/// A value of a metric with its unit, which a program may have chosen.
+/// Formats a value with its unit, which may come from a program.
 pub(super) fn quantity(value: f64, unit: &str) -> String {
     visible(&pinwise_format::quantity(value, unit))
 }
@@ -447,8 +453,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrow_terminal_gets_a_narrow_table() {
-        let made = || {
+    fn tables_are_cut_and_columns_left_out_to_fit_the_terminal() {
+        let make_table = || {
             let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
             table_without(
                 &["CPUs"],
@@ -461,17 +467,17 @@ mod tests {
             )
         };
         let wide = "  arm                     CPUs   change  verdict\n  os-default              0-15\n  one-per-core/near:gpu0  0,2,4  −4.1 %  faster\n";
-        assert_eq!(made(), wide);
-        assert_eq!(lay_out_for_columns(Some(48), made), wide);
+        assert_eq!(make_table(), wide);
+        assert_eq!(lay_out_for_columns(Some(48), make_table), wide);
         let cut = "  arm           CPUs   change  verdict\n  os-default    0-15\n  one-per-cor…  0,2,4  −4.1 %  faster\n";
-        assert_eq!(lay_out_for_columns(Some(38), made), cut);
+        assert_eq!(lay_out_for_columns(Some(38), make_table), cut);
         let dropped = "  arm            change  verdict\n  os-default\n  one-per-core…  −4.1 %  faster\n  (a wider terminal also shows:\n  CPUs)\n";
-        assert_eq!(lay_out_for_columns(Some(32), made), dropped);
-        assert_eq!(made(), wide);
+        assert_eq!(lay_out_for_columns(Some(32), make_table), dropped);
+        assert_eq!(make_table(), wide);
     }
 
     #[test]
-    fn prose_is_as_wide_as_reads_well() {
+    fn paragraphs_have_a_maximum_width() {
         let text =
             |columns| lay_out_for_columns(columns, || paragraph("", "", &"word ".repeat(60)));
         let widest = |text: String| text.lines().map(width).max().unwrap();
@@ -519,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_only_used_if_wanted() {
+    fn only_coloured_palettes_use_escape_codes() {
         assert_eq!(Palette::new(false).bad("x"), "x");
         assert!(Palette::new(true).bad("x").contains("\u{1b}["));
     }

@@ -12,13 +12,13 @@ impl Cell {
 
     /// A count that may be missing.
     pub(super) fn count(value: Option<impl TryInto<i64>>) -> Self {
-        Self(cell_text::<i64>(
+        Self(to_text::<i64>(
             value.and_then(|value| value.try_into().ok()),
         ))
     }
 
     pub(super) fn number(value: impl Into<Option<f64>>) -> Self {
-        Self(cell_text::<f64>(value.into()))
+        Self(to_text::<f64>(value.into()))
     }
 
     pub(super) fn text(value: impl Into<String>) -> Self {
@@ -34,7 +34,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Without rows.
+    /// A table without rows.
     pub(super) fn new(columns: impl IntoIterator<Item = &'static str>) -> Self {
         Self {
             columns: columns.into_iter().collect(),
@@ -49,10 +49,10 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// With a header; missing cells are empty.
+    /// Formats the table as CSV with a header; missing cells are empty.
     ///
     /// # Errors
-    /// The CSV writer's, in the unlikely case that it has any.
+    /// Errors of the CSV writer, which are not expected in memory.
     pub fn csv(&self) -> Result<String, csv::Error> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(&self.columns)?;
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-fn cell_text<T: ToString>(value: Option<T>) -> String {
+fn to_text<T: ToString>(value: Option<T>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 

@@ -1,8 +1,8 @@
-//! Draws the live view: a [`TopRecord`] and the user's choices, as rows of a terminal of any size,
-//! or as text.
+//! Lays out the live view, a [`TopRecord`] with the user's choices, as rows of a terminal of any
+//! size or as text.
 //!
-//! Pure: nothing is read from a terminal or written to one. Rows are never wider than requested,
-//! whatever thread names contain, and are complete without colour.
+//! Nothing here reads from a terminal or writes to one. Rows are never wider than requested,
+//! whatever thread names contain, and can be understood without colour.
 
 mod cpus;
 mod cut;
@@ -14,7 +14,7 @@ mod view;
 
 use pinwise_record::TopRecord;
 
-pub use paint::{draw, text};
+pub use paint::{draw, rows_to_text};
 pub use view::{Focus, Order, Prompt, PromptKind, View};
 
 use cpus::CpuRows;
@@ -70,14 +70,14 @@ pub struct Size {
     pub height: usize,
 }
 
-/// Rows for CPUs in a printed frame.
-const PRINTED_CPU_ROWS: usize = 24;
+/// The most rows of CPUs in a printed frame.
+const MAX_PRINTED_CPU_ROWS: usize = 24;
 
-/// Draws a screen: no more rows than it has, and none wider.
+/// Lays out a screen, within its size.
 #[must_use]
 pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut rows = if view.shows_help {
-        help::rows(size)
+        help::make_help_rows(size)
     } else {
         draw_view(record, view, size)
     };
@@ -91,7 +91,7 @@ pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut footer = header::footer(view, size.width);
     footer.truncate(size.height / 3);
-    let mut rows = header::rows(record, view, size.width);
+    let mut rows = header::make_header_rows(record, view, size.width);
     rows.truncate(size.height / 4);
     let free = size.height.saturating_sub(rows.len() + footer.len());
     // The table always keeps its header and one row.
@@ -102,7 +102,7 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let cpus = CpuRows::new(record, view, size.width, cpu_rows);
     rows.extend(cpus.scroll_rows(cpu_rows, view.cpu_top));
     let free = size.height.saturating_sub(rows.len() + footer.len());
-    let table = table::rows(record, view, size.width, free);
+    let table = table::make_table_rows(record, view, size.width, free);
     let unused = free.saturating_sub(table.len());
     rows.extend(table);
     rows.extend(std::iter::repeat_n(Row::new(), unused));
@@ -110,12 +110,12 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     rows
 }
 
-/// Draws a frame to be printed: all CPUs, and at most this many threads.
+/// Lays out a frame for printing: all CPUs, and at most this many threads.
 #[must_use]
 pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
-    let mut rows = header::rows(record, view, width);
+    let mut rows = header::make_header_rows(record, view, width);
     rows.push(Row::new());
-    rows.extend(CpuRows::new(record, view, width, PRINTED_CPU_ROWS).all());
+    rows.extend(CpuRows::new(record, view, width, MAX_PRINTED_CPU_ROWS).all());
     rows.push(Row::new());
     let shown = view.arrange_threads(record).len();
     rows.extend(table::draw_without_choice(record, view, width, threads));
@@ -136,7 +136,7 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
     rows
 }
 
-/// How many rows of CPUs can be scrolled out of this screen.
+/// The number of CPU rows that can be scrolled out of this screen.
 #[must_use]
 pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
     let cpu_rows = size.height.saturating_sub(4).max(1);

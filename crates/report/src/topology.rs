@@ -1,7 +1,7 @@
-//! The machine as text: a summary, the tree with equal parts folded, its warnings, and what was
+//! The machine as text: a summary, the tree with similar parts folded, its warnings, and what was
 //! measured.
 
-use super::comparison::findings;
+use super::comparison::describe_findings;
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, name_cpus, paragraph, visible};
@@ -12,23 +12,23 @@ use pinwise_topology::{
 };
 use std::cmp::Ordering;
 
-/// More children than this of one shape are folded into a line.
-const SHOWN_ALIKE: usize = 2;
-/// A longer list of CPUs may be folded over several lines.
-const LONGEST_LIST: usize = 40;
+/// Of similar children at most this many are drawn; a line stands for the others.
+const MAX_SIMILAR: usize = 2;
+/// A list of CPUs with more characters may be wrapped.
+const MAX_UNWRAPPED_LIST: usize = 40;
 
 /// The machine for a terminal.
 #[must_use]
-pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
-    let mut text = heading(record, palette);
-    text.push_str(&availability(record, topology, palette));
-    text.push_str(&measured::alarm(record, palette));
+pub fn render_topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
+    let mut text = describe_machine(record, palette);
+    text.push_str(&describe_cpus(record, topology, palette));
+    text.push_str(&measured::contradiction_line(record, palette));
     text.push('\n');
     let tree = topology.tree();
-    draw(&tree, topology, "", &mut text);
-    text.push_str(&crossing_nodes(&tree, topology));
-    text.push_str(&memory_only_nodes(topology));
-    text.push_str(&devices::devices(record, palette));
+    draw_children(&tree, topology, "", &mut text);
+    text.push_str(&draw_overlapping_nodes(&tree, topology));
+    text.push_str(&list_memory_only_nodes(topology));
+    text.push_str(&devices::devices_table(record, palette));
     if !record.warnings.is_empty() {
         text.push_str(&format!(
             "\n{}\n",
@@ -38,15 +38,15 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
             text.push_str(&format!("{}\n", paragraph("  ! ", "    ", warning)));
         }
     }
-    text.push_str(&findings(&record.header.findings, palette));
+    text.push_str(&describe_findings(&record.header.findings, palette));
     if let Some(found) = &record.measured {
         text.push_str(&measured::measured(found, palette));
-        text.push_str(&measured::answer(record, palette));
+        text.push_str(&measured::closing_lines(record, palette));
     }
     text
 }
 
-fn heading(record: &TopologyRecord, palette: Palette) -> String {
+fn describe_machine(record: &TopologyRecord, palette: Palette) -> String {
     let machine = &record.machine;
     let model = machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let mut details: Vec<String> = Vec::new();
@@ -76,7 +76,7 @@ fn heading(record: &TopologyRecord, palette: Palette) -> String {
     text
 }
 
-fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
+fn describe_cpus(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
     let counts = &record.counts;
     let llcs = if counts.llcs == 0 {
         "caches not reported".to_owned()
@@ -132,7 +132,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
-    text.push_str(&memory_tiers(topology));
+    text.push_str(&describe_memory_tiers(topology));
     if let Some(quota) = &record.quota {
         let line = format!(
             "quota: {} of {} ({})",
@@ -145,10 +145,10 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     text
 }
 
-/// What takes CPUs away, and cores of which one CPU is left.
+/// Describes what restricts the allowed CPUs, and cores of which only some CPUs are allowed.
 fn describe_restrictions(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
     let mut text = String::new();
-    // A mask that only repeats what a cpuset leaves takes nothing away.
+    // A mask equal to the cpuset restricts nothing more, and is not mentioned.
     let is_repeated = topology.reachable() == topology.allowed;
     let restrictions = record.restrictions.iter();
     for restriction in restrictions.filter(|r| !(r.is_mask && is_repeated)) {
@@ -178,8 +178,8 @@ fn describe_restrictions(record: &TopologyRecord, topology: &Topology, palette: 
     text
 }
 
-/// The memory of each kind.
-fn memory_tiers(topology: &Topology) -> String {
+/// A line for each kind of memory.
+fn describe_memory_tiers(topology: &Topology) -> String {
     let mut text = String::new();
     for tier in topology.memory_tiers() {
         let MemoryTier {
@@ -190,24 +190,24 @@ fn memory_tiers(topology: &Topology) -> String {
         let line = format!(
             "memory of NUMA {} {nodes}: {}",
             if nodes.len() == 1 { "node" } else { "nodes" },
-            memory_words(bytes, &attributes).join(", ")
+            memory_properties(bytes, &attributes).join(", ")
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     text
 }
 
-/// What makes units alike: the shape, and the notes on a unit and everything in it.
-fn likeness(node: &Node, topology: &Topology) -> u64 {
+/// A hash that is equal for similar units: those of one shape, with the same notes at every level.
+fn hash_similarity(node: &Node, topology: &Topology) -> u64 {
     let mut below: Vec<u64> = node
         .children
         .iter()
-        .map(|c| likeness(c, topology))
+        .map(|c| hash_similarity(c, topology))
         .collect();
     below.sort_unstable();
     let own = match node.kind {
         NodeKind::Unit(Level::Core) => core_notes(topology, node, &|cpus| cpus.len().to_string()),
-        _ => notes(topology, node),
+        _ => unit_notes(topology, node),
     };
     let own = format!("{:?}{own}", node.kind);
     fnv1a(
@@ -216,12 +216,12 @@ fn likeness(node: &Node, topology: &Topology) -> u64 {
     )
 }
 
-/// One line per unit; more than two that are alike are shown as "… and N more".
-fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
+/// Draws the units below a node; of many similar ones the first two, and a line for the others.
+fn draw_children(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
     let hashes: Vec<u64> = node
         .children
         .iter()
-        .map(|c| likeness(c, topology))
+        .map(|c| hash_similarity(c, topology))
         .collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();
     let mut shown_last = None;
@@ -233,61 +233,63 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
             Some(at) => shown[at].1 += 1,
             None => shown.push((hash, 1)),
         }
-        let is_folded = alike > SHOWN_ALIKE + 1 && count >= SHOWN_ALIKE;
+        let is_folded = alike > MAX_SIMILAR + 1 && count >= MAX_SIMILAR;
         if !is_folded {
             draw_unit(child, topology, indent, text);
             shown_last = Some(hash);
-        } else if count == SHOWN_ALIKE {
+        } else if count == MAX_SIMILAR {
             let alike_of = node.children.iter().zip(&hashes);
             let rest = alike_of.filter(|(_, other)| **other == hash).skip(count);
             let cpus: CpuSet = rest
                 .flat_map(|(same, _)| same.cpus.iter().collect::<Vec<usize>>())
                 .collect();
-            let more = alike - SHOWN_ALIKE;
-            // "Such" are those of the line above; others are named.
+            let more = alike - MAX_SIMILAR;
+            // "such" refers to the line above; otherwise name the unit that they are like.
             let like = match (
                 shown_last == Some(hash),
                 hashes.iter().position(|h| *h == hash),
             ) {
-                (false, Some(first)) => format!("like {}", name(&node.children[first], topology)),
-                _ => format!("such {}s", noun(child.kind)),
+                (false, Some(first)) => {
+                    format!("like {}", unit_name(&node.children[first], topology))
+                }
+                _ => format!("such {}s", unit_noun(child.kind)),
             };
-            let line = format!("… and {more} more {like}, CPUs {}", foldable_list(&cpus));
+            let line = format!("… and {more} more {like}, CPUs {}", wrappable_list(&cpus));
             push_line(text, indent, &line);
             shown_last = None;
         }
     }
 }
 
-fn name(node: &Node, topology: &Topology) -> String {
+fn unit_name(node: &Node, topology: &Topology) -> String {
     match node.kind {
         NodeKind::Machine => "machine".to_owned(),
-        NodeKind::Unit(level) => format!("{} {}", level.noun(), number(topology, level, node)),
+        NodeKind::Unit(level) => format!("{} {}", level.noun(), unit_number(topology, level, node)),
     }
 }
 
 fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
-    let mut line = name(node, topology);
+    let mut line = unit_name(node, topology);
     match node.kind {
         NodeKind::Unit(Level::Cpu) => {}
         NodeKind::Unit(Level::Core) => {
             line.push_str(&format!(
                 ": {} {}{}",
                 cpu_noun(node.cpus.len()),
-                foldable_list(&node.cpus),
-                core_notes(topology, node, &foldable_list)
+                wrappable_list(&node.cpus),
+                core_notes(topology, node, &wrappable_list)
             ));
         }
         _ => line.push_str(&format!(
             ": {} {}{}",
             cpu_noun(node.cpus.len()),
-            foldable_list(&node.cpus),
-            notes(topology, node)
+            wrappable_list(&node.cpus),
+            unit_notes(topology, node)
         )),
     }
     push_line(text, indent, &line);
     if node.kind != NodeKind::Unit(Level::Core) {
-        draw(node, topology, &format!("{indent}  "), text);
+        draw_children(node, topology, &format!("{indent}  "), text);
     }
 }
 
@@ -297,23 +299,23 @@ fn push_line(text: &mut String, indent: &str, line: &str) {
     text.push('\n');
 }
 
-/// Short lists as they are typed, long ones with spaces to fold at.
-fn foldable_list(cpus: &CpuSet) -> String {
+/// Formats a list of CPUs; long ones have spaces at which they can be wrapped.
+fn wrappable_list(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
-    if list.len() > LONGEST_LIST {
+    if list.len() > MAX_UNWRAPPED_LIST {
         return list.replace(',', ", ");
     }
     list
 }
 
-fn noun(kind: NodeKind) -> &'static str {
+fn unit_noun(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Machine => "machine",
         NodeKind::Unit(level) => level.noun(),
     }
 }
 
-fn number(topology: &Topology, level: Level, node: &Node) -> usize {
+fn unit_number(topology: &Topology, level: Level, node: &Node) -> usize {
     if level == Level::Numa {
         let found = topology.numa_nodes.iter().find(|n| n.cpus == node.cpus);
         return found.map_or(0, |n| n.node);
@@ -326,7 +328,7 @@ fn number(topology: &Topology, level: Level, node: &Node) -> usize {
     }
 }
 
-fn notes(topology: &Topology, node: &Node) -> String {
+fn unit_notes(topology: &Topology, node: &Node) -> String {
     let words = match node.kind {
         NodeKind::Unit(Level::Llc) => {
             let caches = topology.caches.iter();
@@ -345,7 +347,7 @@ fn notes(topology: &Topology, node: &Node) -> String {
             own.and_then(|own| match own.memory_bytes {
                 Some(0) => Some("no memory".to_owned()),
                 bytes => {
-                    let words = memory_words(bytes, &own.attributes);
+                    let words = memory_properties(bytes, &own.attributes);
                     (!words.is_empty()).then(|| format!("memory {}", words.join(", ")))
                 }
             })
@@ -355,8 +357,8 @@ fn notes(topology: &Topology, node: &Node) -> String {
     words.map_or_else(String::new, |words| format!(" ({words})"))
 }
 
-/// How much memory it is, of what kind and how fast, as far as that is known.
-fn memory_words(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String> {
+/// The size, kind and speed of memory, as far as they are known.
+fn memory_properties(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String> {
     let bandwidth = attributes.bandwidth_mb_per_s;
     let parts = [
         bytes.map(round_bytes),
@@ -367,14 +369,14 @@ fn memory_words(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String
     parts.into_iter().flatten().collect()
 }
 
-/// The kind of a core and its caches, those that it shares with `who`.
-fn core_notes(topology: &Topology, node: &Node, who: &dyn Fn(&CpuSet) -> String) -> String {
+/// The kind of a core and its caches; `format_cpus` formats the CPUs that share a cache.
+fn core_notes(topology: &Topology, node: &Node, format_cpus: &dyn Fn(&CpuSet) -> String) -> String {
     let first = node.cpus.first().unwrap_or(0);
     let caches: Vec<String> = topology
         .caches
         .iter()
         .filter(|cache| cache.cpus.contains(first))
-        // The last level has a line of its own above.
+        // The last level has its own line above.
         .filter(|cache| !is_last_level(topology, cache))
         .map(|cache| {
             let letter = match cache.kind {
@@ -386,10 +388,10 @@ fn core_notes(topology: &Topology, node: &Node, who: &dyn Fn(&CpuSet) -> String)
                 .size_bytes
                 .map_or_else(String::new, |bytes| format!(" {}", round_bytes(bytes)));
             let shared = match cache.cpus.len().cmp(&node.cpus.len()) {
-                // Some hypervisors report one for each hyper-thread.
+                // Some hypervisors report a cache for each hyper-thread.
                 Ordering::Less => " per CPU".to_owned(),
                 Ordering::Equal => String::new(),
-                Ordering::Greater => format!(" of CPUs {}", who(&cache.cpus)),
+                Ordering::Greater => format!(" of CPUs {}", format_cpus(&cache.cpus)),
             };
             format!("L{}{letter}{size}{shared}", cache.level)
         })
@@ -412,8 +414,8 @@ fn is_last_level(topology: &Topology, cache: &Cache) -> bool {
     topology.llcs.contains(&cache.cpus) && !topology.caches.iter().any(is_outer)
 }
 
-/// Nodes that the tree cannot hold, because they lie across other units.
-fn crossing_nodes(tree: &Node, topology: &Topology) -> String {
+/// Draws NUMA nodes that are not in the tree, because they overlap with other units.
+fn draw_overlapping_nodes(tree: &Node, topology: &Topology) -> String {
     let mut drawn = Vec::new();
     tree.walk(&mut |node, _| {
         if node.kind == NodeKind::Unit(Level::Numa) {
@@ -433,13 +435,13 @@ fn crossing_nodes(tree: &Node, topology: &Topology) -> String {
     text
 }
 
-fn memory_only_nodes(topology: &Topology) -> String {
+fn list_memory_only_nodes(topology: &Topology) -> String {
     let nodes = topology.numa_nodes.iter();
     let lines = nodes.filter(|node| node.cpus.is_empty()).map(|node| {
         if node.memory_bytes == Some(0) {
             return format!("NUMA node {}: no CPUs and no memory\n", node.node);
         }
-        let words = memory_words(node.memory_bytes, &node.attributes);
+        let words = memory_properties(node.memory_bytes, &node.attributes);
         let mut line = format!("NUMA node {}: memory only", node.node);
         if !words.is_empty() {
             line.push_str(&format!(" ({})", words.join(", ")));
@@ -449,7 +451,7 @@ fn memory_only_nodes(topology: &Topology) -> String {
             line.push_str(&format!(
                 ", near {} {}",
                 cpu_noun(near.len()),
-                foldable_list(near)
+                wrappable_list(near)
             ));
         }
         format!("{}\n", paragraph("", "  ", &line))

@@ -1,9 +1,9 @@
-//! A trace as text: what the scheduler did, which thread ran where, what it means.
+//! A trace as text: figures of the scheduler, threads, CPUs and findings.
 
-use super::comparison::{findings, what_to_do};
+use super::comparison::{describe_findings, next_step};
 use super::style::{Palette, name_cpus, paragraph, shorten, table, visible};
 use super::trace_blocked::describe_blocked;
-use super::trace_interrupts::interrupts;
+use super::trace_interrupts::describe_interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
     Bound, CpuTimeRecord, LowerBound, MemoryRecord, MigrationCounts, ThreadRecord, TierRecord,
@@ -11,27 +11,27 @@ use pinwise_record::{
 };
 use pinwise_sched::Tier;
 
-/// Threads and CPUs shown; the record has more.
+/// The most threads and CPUs that are shown; the record has all.
 const MAX_THREADS: usize = 12;
 const MAX_CPUS: usize = 16;
-/// Columns of a CPU's strip.
-const STRIP: usize = 40;
-/// From nothing to all of a span, in eighths.
+/// Width of a CPU's strip.
+const STRIP_WIDTH: usize = 40;
+/// Bars for a share in eighths.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A trace for a terminal.
 #[must_use]
-pub fn trace(record: &TraceRecord, palette: Palette) -> String {
+pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
-    for (name, line) in figures(record) {
+    for (name, line) in list_figures(record) {
         let first = format!("  {name:<12}");
         out += &format!("{}\n", paragraph(&first, &" ".repeat(14), &line));
     }
-    out += &threads(record);
-    out += &cpus(record);
-    out += &interrupts(record.interrupts.as_ref(), &record.source);
-    out += &findings(&record.findings, palette);
+    out += &threads_table(record);
+    out += &cpus_table(record);
+    out += &describe_interrupts(record.interrupts.as_ref(), &record.source);
+    out += &describe_findings(&record.findings, palette);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
@@ -39,14 +39,14 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
     if let Some(answer) = &record.answer {
         let sentence = paragraph("", "", &visible(&answer.sentence));
         out += &format!("\n{}\n", palette.strong(&sentence));
-        out += &what_to_do(&answer.advice, &[]);
+        out += &next_step(&answer.advice, &[]);
     }
     out
 }
 
 /// The tiers of a machine.
 #[must_use]
-pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
+pub fn render_tiers(records: &[TierRecord], palette: Palette) -> String {
     let best = records.iter().rposition(|tier| tier.available);
     let mut out = String::new();
     for (at, record) in records.iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
         let name = palette.strong(&visible(record.tier.as_str()));
         out += &format!("T{at} {name}: {state}{mark}\n");
         out += &format!("{}\n", paragraph("   ", "   ", &format!("{words}.")));
-        if let Some(cost) = cost_of(record) {
+        if let Some(cost) = describe_overhead(record) {
             out += &format!("{}\n", paragraph("   ", "   ", &cost));
         }
         if let Some(reason) = &record.reason {
@@ -74,7 +74,7 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
     out
 }
 
-fn cost_of(record: &TierRecord) -> Option<String> {
+fn describe_overhead(record: &TierRecord) -> Option<String> {
     let cost = record.cost_ns_per_switch?;
     if record.cost_low_ns.is_some_and(|low| low <= 0.0) {
         return Some("No measurable overhead per context switch here.".to_owned());
@@ -135,7 +135,7 @@ fn describe_origin(record: &TraceRecord) -> String {
     format!("{tier}{cost}. {events} events, {lost}.")
 }
 
-fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
+fn list_figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     let figures = &record.figures;
     let totals = &figures.totals;
     let worth = totals.cpu_s / record.elapsed_s.max(1e-9);
@@ -170,31 +170,31 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     let moved = match (totals.migrations.total(), bound(LowerBound::Migrations)) {
         (0, "") => "none".to_owned(),
         (0, _) => "none seen".to_owned(),
-        (_, words) => format!("{words}{}", moves(&totals.migrations)),
+        (_, words) => format!("{words}{}", describe_migrations(&totals.migrations)),
     };
     lines.push(("Migrations", moved));
-    lines.extend(waits(record).map(|line| ("Queued", line)));
+    lines.extend(describe_waits(record).map(|line| ("Queued", line)));
     lines.extend(
         figures
             .waits
             .because
             .filter(|_| figures.waits.total_s.is_some_and(|total| total > 0.0))
-            .map(|causes| ("  because", because(&causes))),
+            .map(|causes| ("  because", describe_causes(&causes))),
     );
-    lines.push(("SMT sharing", sharing(record)));
-    lines.extend(idle(record).map(|line| ("Idle beside", line)));
+    lines.push(("SMT sharing", describe_sharing(record)));
+    lines.extend(describe_idle(record).map(|line| ("Idle beside", line)));
     lines.extend(describe_blocked(&record.blocked).map(|line| ("Blocked in", line)));
     lines.extend(
         figures
             .memory
             .as_ref()
-            .map(|seen| ("Memory", memory(seen, totals.processes))),
+            .map(|seen| ("Memory", describe_memory(seen, totals.processes))),
     );
     lines
 }
 
-/// On which nodes pages were, if there are several.
-fn memory(seen: &MemoryRecord, processes: u64) -> String {
+/// Describes how much memory the program had, and on which nodes.
+fn describe_memory(seen: &MemoryRecord, processes: u64) -> String {
     let all: f64 = seen.nodes.iter().map(|node| node.bytes).sum();
     let huge = match seen.huge_percent {
         share if share < 0.05 => String::new(),
@@ -235,19 +235,19 @@ fn memory(seen: &MemoryRecord, processes: u64) -> String {
     )
 }
 
-fn moves(counted: &MigrationCounts) -> String {
-    let unseen = (counted.unknown, "between looks");
+fn describe_migrations(counted: &MigrationCounts) -> String {
+    let unknown_moves = (counted.unknown, "between looks");
     let parts: Vec<String> = counted
         .list_crossings()
         .into_iter()
-        .chain([unseen])
+        .chain([unknown_moves])
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{} {words}", grouped(count)))
         .collect();
     format!("{}: {}", grouped(counted.total()), parts.join(", "))
 }
 
-fn waits(record: &TraceRecord) -> Option<String> {
+fn describe_waits(record: &TraceRecord) -> Option<String> {
     let waits = &record.figures.waits;
     let bound = record.figures.bound(LowerBound::Queued);
     let is_bound = matches!(bound, Bound::Lower | Bound::Rough);
@@ -297,7 +297,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
     Some(format!("{total}{kernel}{lengths}"))
 }
 
-fn because(causes: &WaitCauses) -> String {
+fn describe_causes(causes: &WaitCauses) -> String {
     let parts = [
         (causes.scheduler_s, "an allowed CPU idled"),
         (causes.mask_s, "the mask forbade the idle CPUs"),
@@ -323,7 +323,7 @@ fn because(causes: &WaitCauses) -> String {
     }
 }
 
-fn sharing(record: &TraceRecord) -> String {
+fn describe_sharing(record: &TraceRecord) -> String {
     let sharing = &record.figures.avoidable_smt_sharing;
     let note = sharing.note.as_ref();
     let Some(shared) = sharing.shared_percent else {
@@ -347,7 +347,7 @@ fn sharing(record: &TraceRecord) -> String {
     )
 }
 
-fn idle(record: &TraceRecord) -> Option<String> {
+fn describe_idle(record: &TraceRecord) -> Option<String> {
     let idle = &record.figures.idle_while_waiting;
     let total_s = idle.seconds.filter(|&seconds| seconds > 0.0)?;
     let what = "queued for 1 ms and more while a CPU idled:";
@@ -362,7 +362,7 @@ fn idle(record: &TraceRecord) -> Option<String> {
     })
 }
 
-fn threads(record: &TraceRecord) -> String {
+fn threads_table(record: &TraceRecord) -> String {
     let waited = |thread: &ThreadRecord| {
         let at_least = if thread.wait_is_lower_bound {
             "≥ "
@@ -419,9 +419,9 @@ fn threads(record: &TraceRecord) -> String {
     out
 }
 
-/// Each CPU with its share and a strip of what it did over time: blocks for
+/// A table of CPUs with their shares of time, and a strip of what they did over time: bars for
 /// this program, dots for others.
-fn cpus(record: &TraceRecord) -> String {
+fn cpus_table(record: &TraceRecord) -> String {
     let mut shown: Vec<&CpuTimeRecord> = record.cpus.iter().collect();
     if shown.len() > MAX_CPUS {
         shown.sort_by(|a, b| b.own_s.total_cmp(&a.own_s).then(a.cpu.cmp(&b.cpu)));
@@ -445,7 +445,7 @@ fn cpus(record: &TraceRecord) -> String {
                 share(cpu.own_s),
                 optional(cpu.foreign_s),
                 optional(cpu.idle_s),
-                strip(record, cpu.cpu),
+                draw_strip(record, cpu.cpu),
             ];
             with_unknown(cells, optional(cpu.unknown_s))
         })
@@ -465,14 +465,14 @@ fn cpus(record: &TraceRecord) -> String {
     out
 }
 
-fn strip(record: &TraceRecord, cpu: usize) -> String {
+fn draw_strip(record: &TraceRecord, cpu: usize) -> String {
     let Some(spans) = record.timeline.spans.iter().find(|spans| spans.cpu == cpu) else {
-        return "|".to_owned() + &" ".repeat(STRIP) + "|";
+        return "|".to_owned() + &" ".repeat(STRIP_WIDTH) + "|";
     };
     let many = spans.own.len().max(1);
     let mean = |values: &[f64], column: usize| {
-        let from = column * many / STRIP;
-        let to = ((column + 1) * many / STRIP)
+        let from = column * many / STRIP_WIDTH;
+        let to = ((column + 1) * many / STRIP_WIDTH)
             .max(from + 1)
             .min(values.len());
         let part = values.get(from..to).unwrap_or(&[]);
@@ -492,6 +492,6 @@ fn strip(record: &TraceRecord, cpu: usize) -> String {
         let level = (own.clamp(0.0, 1.0) * 8.0).round() as usize;
         LEVELS[level.min(8)]
     };
-    let cells: String = (0..STRIP).map(cell).collect();
+    let cells: String = (0..STRIP_WIDTH).map(cell).collect();
     format!("|{cells}|")
 }

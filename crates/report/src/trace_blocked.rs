@@ -1,15 +1,15 @@
-//! What traced threads were blocked in, in one line.
+//! Describes in one line what traced threads were blocked in.
 
 use super::style::visible;
 use pinwise_format::{count_of, percent};
 use pinwise_record::{BlockedIn, BlockedPart, BlockedRecord};
 
-/// Processes and reasons in the line; the record has more.
+/// The most processes, and reasons of a process, in the line; the record has all.
 const MAX_PROCESSES: usize = 3;
 const MAX_PARTS: usize = 4;
 
-/// Shares of the polls that found a thread blocked; `None` if none did, or only those that awaited
-/// the end of others.
+/// Describes the shares of the polls that found a thread blocked. `None` if none did, or if threads
+/// only waited for others to end.
 pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
     let known = seen.iter().filter(|process| count_looks(process) > 0);
     let known: Vec<&BlockedRecord> = known.collect();
@@ -31,20 +31,20 @@ pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// Who awaits the end of others does not say what they wait for.
-fn waits(process: &BlockedRecord) -> impl Iterator<Item = &BlockedPart> {
+/// The reasons that count: not a thread's wait for others to end, which explains nothing.
+fn list_reasons(process: &BlockedRecord) -> impl Iterator<Item = &BlockedPart> {
     let parts = process.parts.iter();
     parts.filter(|part| part.what != BlockedIn::Thread)
 }
 
 fn count_looks(process: &BlockedRecord) -> u64 {
-    waits(process).map(|part| part.looks).sum()
+    list_reasons(process).map(|part| part.looks).sum()
 }
 
 fn describe_parts(process: &BlockedRecord) -> String {
     let all = count_looks(process);
     let share = |looks: u64| percent(looks as f64 / all as f64);
-    let parts: Vec<String> = waits(process)
+    let parts: Vec<String> = list_reasons(process)
         .take(MAX_PARTS)
         .map(|part| format!("{} {}", visible(part.what.words()), share(part.looks)))
         .collect();
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn shares_are_of_looks_at_blocked_threads() {
         assert_eq!(describe_blocked(&[]), None);
-        // Who awaits the end of others does not say what they wait for.
+        // A thread that waits for others to end is left out.
         let joins = [(BlockedIn::Thread, 41), (BlockedIn::Mutex, 22)];
         let joined = [process(7, "job", &joins)];
         let line = describe_blocked(&joined).unwrap();

@@ -1,7 +1,7 @@
-//! Every event of a trace for other programs: Perfetto's format, and CSV.
+//! Writes every event of a trace for other programs, in Perfetto's format or as CSV.
 //!
-//! Both are written as events come and keep memory for threads and CPUs only.
-//! Nothing is judged here; figures and findings are in the record.
+//! Events are written as they come; memory is used only for threads and CPUs. Figures and findings
+//! are in the record.
 
 mod csv;
 mod perfetto;
@@ -12,31 +12,31 @@ use std::collections::HashMap;
 use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
 pub use self::csv::TraceCsv;
-pub(super) use self::csv::harmless;
+pub(super) use self::csv::neutralise_name;
 pub use perfetto::TracePerfetto;
 
-/// Maximum number of names remembered at a time; forgotten threads are shown without.
+/// The most names that are remembered. Beyond it all are forgotten, and threads have no name.
 const MAX_NAMES: usize = 1 << 20;
 
-/// Names of threads, as events name them.
+/// Names of threads, as given by events.
 #[derive(Debug, Default)]
 struct Names {
-    of: HashMap<Tid, Box<str>>,
+    by_thread: HashMap<Tid, Box<str>>,
 }
 
 impl Names {
-    /// Takes the names in an event.
-    fn take(&mut self, event: &Event) {
-        if self.of.len() > MAX_NAMES {
-            self.of.clear();
+    /// Remembers the name in an event.
+    fn remember(&mut self, event: &Event) {
+        if self.by_thread.len() > MAX_NAMES {
+            self.by_thread.clear();
         }
         match &event.what {
             EventKind::Name { thread, name } => {
-                self.of.insert(*thread, name.clone());
+                self.by_thread.insert(*thread, name.clone());
             }
             EventKind::Fork { parent, child, .. } => {
-                let name = self.of.get(parent).cloned().unwrap_or_default();
-                self.of.insert(*child, name);
+                let name = self.by_thread.get(parent).cloned().unwrap_or_default();
+                self.by_thread.insert(*child, name);
             }
             _ => {}
         }
@@ -45,7 +45,7 @@ impl Names {
     fn name(&self, thread: Tid) -> &str {
         match thread {
             IDLE => "swapper",
-            _ => self.of.get(&thread).map_or("", |name| name),
+            _ => self.by_thread.get(&thread).map_or("", |name| name),
         }
     }
 }

@@ -1,16 +1,19 @@
-//! Time of a trace that interrupts and softirqs took, as text.
+//! The time that interrupts and softirqs took during a trace, as text.
 
 use super::style::{paragraph, table};
 use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord, TraceSource};
 
-/// Causes shown; the record has more.
+/// The most causes that are shown; the record has all.
 const MAX_CAUSES: usize = 12;
-/// CPUs named of each.
+/// The most CPUs that are listed for a cause.
 const MAX_CPUS: usize = 2;
 
-/// A sentence and a table; empty unless asked for.
-pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource) -> String {
+/// A sentence and a table; empty if the trace did not measure interrupts.
+pub(super) fn describe_interrupts(
+    found: Option<&InterruptsRecord>,
+    source: &TraceSource,
+) -> String {
     let Some(found) = found else {
         return String::new();
     };
@@ -25,7 +28,12 @@ pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource)
         "Interrupts and softirqs took {} from {whom}{share}.",
         seconds(found.stolen_s)
     );
-    let rows = found.causes.iter().take(MAX_CAUSES).map(row).collect();
+    let rows = found
+        .causes
+        .iter()
+        .take(MAX_CAUSES)
+        .map(cause_row)
+        .collect();
     let from = format!("from {whom}");
     let header = ["Cause", "count", "time", &from, "of CPUs' time"];
     let mut out = format!("\n{}\n{}", paragraph("", "  ", &line), table(&header, rows));
@@ -36,7 +44,7 @@ pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource)
     out
 }
 
-fn row(cause: &InterruptCauseRecord) -> Vec<String> {
+fn cause_row(cause: &InterruptCauseRecord) -> Vec<String> {
     let mut cpus: Vec<&InterruptCpuRecord> = cause.cpus.iter().collect();
     cpus.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let named = cpus.iter().take(MAX_CPUS);
@@ -95,7 +103,7 @@ mod tests {
             pid: 7,
             name: "nginx".to_owned(),
         };
-        let text = interrupts(Some(&example_interrupts()), &source);
+        let text = describe_interrupts(Some(&example_interrupts()), &source);
         assert!(
             text.starts_with(
                 "\nInterrupts and softirqs took 600 ms from the program (12.0 % of its CPU time).\n"
@@ -116,7 +124,7 @@ mod tests {
         let mut found = example_interrupts();
         found.causes.truncate(1);
         found.causes[0].is_lower_bound = true;
-        let text = interrupts(Some(&found), &TraceSource::Machine);
+        let text = describe_interrupts(Some(&found), &TraceSource::Machine);
         assert!(
             text.contains("at least 12,345  at least 1.30 s  at least 600 ms"),
             "{text}"
@@ -124,10 +132,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_whole_machine_interrupt_time_is_taken_from_threads() {
-        let text = interrupts(Some(&example_interrupts()), &TraceSource::Machine);
+    fn interrupts_of_a_whole_machine_take_time_from_threads() {
+        let text = describe_interrupts(Some(&example_interrupts()), &TraceSource::Machine);
         let words = "took 600 ms from threads (12.0 % of their CPU time)";
         assert!(text.contains(words), "{text}");
-        assert_eq!(interrupts(None, &TraceSource::Machine), "");
+        assert_eq!(describe_interrupts(None, &TraceSource::Machine), "");
     }
 }

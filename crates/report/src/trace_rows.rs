@@ -1,30 +1,30 @@
-//! A stored trace as rows: every slice if the record has them, else the shares of equal spans of
-//! time. Nothing is computed here.
+//! A stored trace as rows: every slice if the record has them, else the shares of CPU time in equal
+//! spans of time.
 
 use std::collections::HashMap;
 
 use super::table::{Cell, Table};
-use super::trace_events::harmless;
+use super::trace_events::neutralise_name;
 use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 
-/// One row for each slice of a traced thread: `thread`, `process`, `name`, `cpu`, `start_s` since
-/// the trace's beginning, `length_s`, `end`. For a trace too long for that, one for each CPU and
-/// span: `cpu`, `start_s`, `length_s`, `own` and `foreign` as shares of it.
+/// A row for each slice of a traced thread: `thread`, `process`, `name`, `cpu`, `start_s` since the
+/// start of the trace, `length_s`, `end`. For a trace that is too long for that, a row for each CPU
+/// and span: `cpu`, `start_s`, `length_s`, `own` and `foreign` as shares of the span.
 ///
 /// # Errors
 /// Packed slices that are damaged or of a newer layout.
-pub(super) fn rows(record: &TraceRecord) -> Result<Table, PackedError> {
+pub(super) fn list_trace_rows(record: &TraceRecord) -> Result<Table, PackedError> {
     match &record.timeline.packed {
-        Some(packed) => slices(record, packed),
-        None => Ok(spans(record)),
+        Some(packed) => slice_rows(record, packed),
+        None => Ok(span_rows(record)),
     }
 }
 
-/// In the order of their end.
-fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
+/// The slices in the order of their ends.
+fn slice_rows(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
     let mut all = packed.unpack_slices()?;
     all.sort_by_key(|slice| slice.start_ns + slice.length_ns);
-    // The thread id may have been reused; its busiest owner is first.
+    // A thread id may have been reused: its busiest thread comes first, and is named.
     let mut owners = HashMap::new();
     for thread in &record.threads {
         owners.entry(thread.thread).or_insert(thread);
@@ -37,7 +37,7 @@ fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, Pa
         table.push([
             Cell::whole(slice.thread),
             Cell::count(thread.and_then(|thread| thread.process)),
-            Cell::text(harmless(thread.map_or("", |thread| &thread.name))),
+            Cell::text(neutralise_name(thread.map_or("", |thread| &thread.name))),
             Cell::whole(slice.cpu),
             Cell::number(slice.start_ns as f64 * 1e-9),
             Cell::number(slice.length_ns as f64 * 1e-9),
@@ -47,7 +47,7 @@ fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, Pa
     Ok(table)
 }
 
-fn spans(record: &TraceRecord) -> Table {
+fn span_rows(record: &TraceRecord) -> Table {
     let mut table = Table::new(["cpu", "start_s", "length_s", "own", "foreign"]);
     let length_s = record.timeline.span_s;
     for spans in &record.timeline.spans {

@@ -1,13 +1,13 @@
 //! Levels inferred from a recorded matrix, as text.
 
-use super::measured::{Levels, levels};
+use super::measured::{Levels, list_levels};
 use super::style::Palette;
 use pinwise_format::count;
 use pinwise_record::ReplayRecord;
 
-/// The inference's result for a matrix, for a terminal.
+/// The levels inferred from a matrix, for a terminal.
 #[must_use]
-pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
+pub fn render_replay(record: &ReplayRecord, palette: Palette) -> String {
     let cpus = count(record.cpus, "CPU");
     let heading = palette.strong(&format!("Wiring of {cpus}, from latency alone"));
     let found = Levels {
@@ -16,5 +16,5 @@ pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
         cannot_tell: record.cannot_tell.as_deref(),
         notes: &record.notes,
     };
-    format!("{heading}\n{}", levels(&found, palette))
+    format!("{heading}\n{}", list_levels(&found, palette))
 }

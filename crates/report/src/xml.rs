@@ -1,10 +1,10 @@
-//! The machine as hwloc version 2 XML (`hwloc2.dtd`), with what was measured as groups and
-//! distances: `lstopo -i` shows it, `hwloc-calc` uses it, `pinwise topology --from` reads it.
+//! Writes a machine as hwloc version 2 XML (`hwloc2.dtd`), with measured groups and distances, for
+//! `lstopo -i`, `hwloc-calc` and `pinwise topology --from`.
 //!
-//! Reported units always stay. A measured group becomes a `Group` object only if the system reports
-//! no unit of the same CPUs, and if it nests with every reported unit: hwloc has only one tree.
-//! Latencies are written for all complete rows, as whole nanoseconds of at least 1, since hwloc
-//! knows neither fractions nor gaps.
+//! All reported units are written. A measured group becomes a `Group` object only if the system
+//! reports no unit of the same CPUs, and if it nests with every reported unit: hwloc has only one
+//! tree. Latencies are written for all complete rows, as whole nanoseconds of at least 1, since
+//! hwloc supports neither fractions nor gaps.
 
 mod devices;
 mod memory;
@@ -25,15 +25,15 @@ const GROUP_OF_MEMORY: u32 = 1001;
 /// hwloc's `HWLOC_GROUP_KIND_IO`.
 const GROUP_OF_DEVICES: u32 = 1000;
 
-/// The machine as a file that `lstopo -i` opens.
+/// The machine as an XML file for `lstopo -i`.
 #[must_use]
-pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
-    let tree = tree(topology, record.measured.as_deref());
+pub fn render_topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
+    let tree = build_tree(topology, record.measured.as_deref());
     let mut export = Export {
         topology,
         record,
-        homes: memory_homes(topology, &tree),
-        devices: device_homes(topology, &tree),
+        memory_parents: find_memory_parents(topology, &tree),
+        device_parents: find_device_parents(topology, &tree),
         text: String::new(),
         objects: 0,
         indexes: 0,
@@ -43,7 +43,7 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
     if let Some(measured) = &record.measured {
         export.write_distances(measured);
     }
-    let attributes = memory::attributes(topology, &export.node_indexes);
+    let attributes = memory::format_attributes(topology, &export.node_indexes);
     export.text.push_str(&attributes);
     export.write_kinds();
     format!(
@@ -57,26 +57,26 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
 enum Part {
     Machine,
     Package(usize),
-    /// CPUs of a NUMA node that no other object has all of.
+    /// The CPUs of a NUMA node, if no other object has exactly these.
     NodeGroup(usize),
-    /// CPUs near a device that no other object has all of.
+    /// The CPUs near a device, if no other object has exactly these.
     DeviceGroup,
-    /// A measured group that the system does not report, by hwloc's subtype.
+    /// A measured group that the system does not report, with its subtype for hwloc.
     Measured(&'static str),
     Cache(usize),
     Core(usize),
     Pu(usize),
 }
 
-/// Every unit with CPUs as hwloc nests them, memory left out.
-fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
+/// Nests every unit with CPUs as hwloc does, without memory.
+fn build_tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
     let mut units = reported_units(topology);
-    let mut known: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
-    known.insert(topology.online.clone());
+    let mut sets: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
+    sets.insert(topology.online.clone());
     for (index, node) in topology.numa_nodes.iter().enumerate() {
         let cpus = locality(node);
-        if fits(cpus, &known) {
-            known.insert(cpus.clone());
+        if is_new_and_nests(cpus, &sets) {
+            sets.insert(cpus.clone());
             units.push((Part::NodeGroup(index), cpus.clone()));
         }
     }
@@ -85,8 +85,8 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
         .iter()
         .filter_map(|device| device.cpus.as_ref())
     {
-        if fits(cpus, &known) {
-            known.insert(cpus.clone());
+        if is_new_and_nests(cpus, &sets) {
+            sets.insert(cpus.clone());
             units.push((Part::DeviceGroup, cpus.clone()));
         }
     }
@@ -99,8 +99,8 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
             _ => "PinwiseGroup",
         };
         for cpus in level.groups.iter().filter_map(|list| list.parse().ok()) {
-            if fits(&cpus, &known) {
-                known.insert(cpus.clone());
+            if is_new_and_nests(&cpus, &sets) {
+                sets.insert(cpus.clone());
                 units.push((Part::Measured(subtype), cpus));
             }
         }
@@ -109,10 +109,10 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
 }
 
 /// Is a set new, and does it nest with all existing ones?
-fn fits(cpus: &CpuSet, known: &BTreeSet<CpuSet>) -> bool {
+fn is_new_and_nests(cpus: &CpuSet, sets: &BTreeSet<CpuSet>) -> bool {
     let nests =
         |other: &CpuSet| !cpus.intersects(other) || cpus.is_subset(other) || other.is_subset(cpus);
-    !cpus.is_empty() && !known.contains(cpus) && known.iter().all(nests)
+    !cpus.is_empty() && !sets.contains(cpus) && sets.iter().all(nests)
 }
 
 /// Reported units in the order in which hwloc nests equal sets.
@@ -155,25 +155,26 @@ fn cache_type(cache: &Cache) -> Option<String> {
     }
 }
 
-/// For each NUMA node the object that it hangs on: the outermost below the
-/// machine with the same CPUs, else the smallest that holds them; the machine
-/// for memory that is near no CPUs.
-fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
+/// Finds each NUMA node's parent: the outermost object below the machine with the same CPUs, else
+/// the smallest that contains them; the machine for memory that is near no CPUs.
+fn find_memory_parents(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
     let nodes = topology.numa_nodes.iter();
-    nodes.map(|node| home(tree, locality(node), true)).collect()
-}
-
-/// For each device the object that it belongs to: the outermost of the smallest that hold the CPUs
-/// near it; the machine if the CPUs are unknown.
-fn device_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
-    let near = topology.devices.iter().map(|device| device.cpus.as_ref());
-    near.map(|cpus| cpus.map_or(0, |cpus| home(tree, cpus, false)))
+    nodes
+        .map(|node| find_parent(tree, locality(node), true))
         .collect()
 }
 
-/// The outermost of the smallest objects that hold some CPUs, as [`Node::walk`] numbers them;
-/// `may_be_whole`: the object may be as large as the machine.
-fn home(tree: &Node<Part>, cpus: &CpuSet, may_be_whole: bool) -> usize {
+/// Finds each device's parent: the outermost of the smallest objects that contain the CPUs near it;
+/// the machine if these are unknown.
+fn find_device_parents(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
+    let near = topology.devices.iter().map(|device| device.cpus.as_ref());
+    near.map(|cpus| cpus.map_or(0, |cpus| find_parent(tree, cpus, false)))
+        .collect()
+}
+
+/// Finds the outermost of the smallest objects that contain these CPUs, as [`Node::walk`] numbers
+/// objects. `may_be_whole`: an object with all CPUs of the machine may be a parent, too.
+fn find_parent(tree: &Node<Part>, cpus: &CpuSet, may_be_whole: bool) -> usize {
     let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
     tree.walk(&mut |object: &Node<Part>, _| {
         let can_hold = !matches!(object.kind, Part::Machine | Part::Pu(_));
@@ -188,20 +189,20 @@ fn home(tree: &Node<Part>, cpus: &CpuSet, may_be_whole: bool) -> usize {
     home
 }
 
-/// The file as far as it is written.
+/// The part of the file that has been written.
 struct Export<'a> {
     topology: &'a Topology,
     record: &'a TopologyRecord,
-    /// Number of the object that each NUMA node hangs on.
-    homes: Vec<usize>,
-    /// Number of the object that each device hangs on.
-    devices: Vec<usize>,
+    /// The number of each NUMA node's parent object.
+    memory_parents: Vec<usize>,
+    /// The number of each device's parent object.
+    device_parents: Vec<usize>,
     text: String,
-    /// Objects of the tree written so far, memory not counted.
+    /// Number of objects of the tree written so far, without memory.
     objects: usize,
-    /// Objects written so far, for hwloc's `gp_index`.
+    /// Number of all objects written so far, for hwloc's `gp_index`.
     indexes: usize,
-    /// That of each NUMA node which has been written.
+    /// The `gp_index` of each NUMA node that has been written.
     node_indexes: Vec<Option<usize>>,
 }
 
@@ -236,12 +237,12 @@ impl Export<'_> {
         for child in &object.children {
             self.write_object(child, depth + 1);
         }
-        let devices = self.topology.devices.iter().zip(&self.devices);
-        // hwloc in its usual build rejects longer domains.
+        let devices = self.topology.devices.iter().zip(&self.device_parents);
+        // hwloc as usually built rejects PCI domains with more digits.
         let is_known = |device: &Device| device.address.find(':') <= Some(4);
         let here = devices.filter(|(device, home)| **home == number && is_known(device));
         let here: Vec<&Device> = here.map(|(device, _)| device).collect();
-        let text = devices::objects(&here, &format!("{indent}  "), &mut self.indexes);
+        let text = devices::write_objects(&here, &format!("{indent}  "), &mut self.indexes);
         self.text.push_str(&text);
         if self.text.len() == start {
             self.text.push_str("/>\n");
@@ -251,7 +252,7 @@ impl Export<'_> {
         }
     }
 
-    /// Type, number and what only this type has.
+    /// The type, number and special attributes of an object.
     fn attributes(&self, part: &Part) -> String {
         match part {
             Part::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
@@ -321,20 +322,20 @@ impl Export<'_> {
         infos
     }
 
-    /// NUMA nodes that hang on an object.
+    /// Writes the NUMA nodes below an object.
     fn write_memory(&mut self, object: usize, indent: &str) {
         for (index, node) in self.topology.numa_nodes.iter().enumerate() {
-            if self.homes[index] != object || node.node > CpuSet::MAX_CPU {
+            if self.memory_parents[index] != object || node.node > CpuSet::MAX_CPU {
                 continue;
             }
             self.indexes += 1;
             self.node_indexes[index] = Some(self.indexes);
             self.text
-                .push_str(&memory::object(node, indent, self.indexes));
+                .push_str(&memory::format_node(node, indent, self.indexes));
         }
     }
 
-    /// Nodes local to some of the CPUs; all of them for the machine.
+    /// The NUMA nodes near some of the CPUs; for the machine all nodes.
     fn nodeset(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
         let nodes = self.topology.numa_nodes.iter();
         nodes
@@ -372,7 +373,7 @@ impl Export<'_> {
         for &row in &rows {
             let latencies = rows.iter().map(|&column| {
                 let value = latency(measured, row, column).unwrap_or(0.0);
-                // No latency is longer than seconds; hwloc adds these up.
+                // The limit keeps hwloc's sums of latencies from overflowing.
                 let rounded = if row == column {
                     0.0
                 } else {
@@ -402,8 +403,8 @@ fn machine_infos(identity: &Identity) -> Vec<(&'static str, String)> {
         ("OSRelease", &identity.kernel),
         ("Hypervisor", &identity.hypervisor),
     ];
-    let known = names.into_iter();
-    known
+    names
+        .into_iter()
         .filter_map(|(name, value)| Some((name, value.clone()?)))
         .collect()
 }
@@ -418,14 +419,14 @@ fn processor_infos(identity: &Identity) -> Vec<(&'static str, String)> {
         ("CPUStepping", number(identity.stepping)),
         ("CPUMicrocode", identity.microcode.clone()),
     ];
-    let known = names.into_iter();
-    known
+    names
+        .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
 }
 
-/// Rows of online CPUs between which every latency is known: rows with the
-/// most gaps are left out until none is left.
+/// The rows of online CPUs between which every latency is known: rows with the most gaps are left
+/// out until there are no gaps.
 fn complete_rows(topology: &Topology, measured: &Measured) -> Vec<usize> {
     let mut seen = CpuSet::new();
     let mut rows: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! Polls the store for all pages, but only while one of them listens.
+//! Polls the store for changes on behalf of all pages, but only while one of them listens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,38 +10,38 @@ use super::store_reader::StoreReader;
 use pinwise_store::{Generation, Store};
 
 /// Time between two polls of the store.
-const BEAT: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Reports when other processes have changed the store.
+/// Tells subscribers when the store has changed.
 #[derive(Default)]
 pub(super) struct ChangePoller {
-    seen: watch::Sender<Option<Generation>>,
-    wanted: Notify,
+    generation: watch::Sender<Option<Generation>>,
+    has_subscriber: Notify,
 }
 
 impl ChangePoller {
-    /// The latest state, and later ones.
+    /// Subscribes to the store's generation, which changes with every change of the store.
     pub(super) fn subscribe(&self) -> watch::Receiver<Option<Generation>> {
-        let receiver = self.seen.subscribe();
-        self.wanted.notify_one();
+        let receiver = self.generation.subscribe();
+        self.has_subscriber.notify_one();
         receiver
     }
 
-    /// Polls the store while anybody listens: an idle site disturbs no measurement.
+    /// Polls the store while there is a subscriber: an idle site disturbs no measurement.
     pub(super) async fn poll(&self, reader: &Arc<StoreReader>) {
         loop {
-            if self.seen.receiver_count() == 0 {
-                self.wanted.notified().await;
+            if self.generation.receiver_count() == 0 {
+                self.has_subscriber.notified().await;
             }
-            // A store that does not answer now has not changed.
+            // Without an answer, the next poll tries again.
             if let Ok(found) = reader.read(Store::generation).await {
-                self.seen.send_if_modified(|seen| {
+                self.generation.send_if_modified(|seen| {
                     let is_new = *seen != Some(found);
                     *seen = Some(found);
                     is_new
                 });
             }
-            sleep(BEAT).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }

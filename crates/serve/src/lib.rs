@@ -1,9 +1,9 @@
 //! The local site of `pinwise serve`: the page, and a read-only API.
 //!
-//! Records are private: they hold command lines and host names. The site is
-//! therefore bound to loopback unless set otherwise, answers only below a
-//! secret path, only to requests that name it as their host and that no other
-//! site caused, and changes nothing. No file is read by a name from a request.
+//! Records are private: they contain command lines and host names. The site is
+//! therefore bound to loopback by default, changes nothing, and answers only
+//! requests below a secret path that name it as their host and that no other
+//! site caused. No file is read by a name from a request.
 //!
 //! Requests are served on one thread; the store is read on others, so that a slow disk or a slow
 //! reader blocks nobody.
@@ -11,12 +11,12 @@
 //! ```
 //! use pinwise_serve::Secret;
 //!
-//! // 24 random bytes, which only the address holds.
+//! // Made of 24 random bytes; only the address contains it.
 //! let secret = Secret::new(&[0xa5; 24]);
 //! assert_eq!(secret.word().len(), 48);
-//! assert!(secret.is(secret.word()));
-//! assert!(!secret.is(&secret.word()[..47]));
-//! // No log shows it by accident.
+//! assert!(secret.matches(secret.word()));
+//! assert!(!secret.matches(&secret.word()[..47]));
+//! // Debug output does not reveal it.
 //! assert_eq!(format!("{secret:?}"), "Secret(…)");
 //! ```
 
@@ -24,13 +24,13 @@
 
 mod answers;
 mod changes;
-mod guest;
 mod live;
 mod policy;
 mod problem;
 mod query;
 mod secret;
 mod server;
+mod slots;
 mod state;
 mod store_reader;
 
@@ -64,49 +64,50 @@ pub enum WebError {
         /// The system's error.
         reason: io::Error,
     },
-    /// The page is of another version.
+    /// The page was built with another version.
     #[error("the page has no place for data: it was built with another version of pinwise")]
     Page,
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The system gives no thread, signal or timer.
+    /// The system does not provide a thread, signal or timer.
     #[error("the site cannot be started: {0}")]
     System(#[from] io::Error),
 }
 
-/// What is served.
+/// The content of the site, and who may see it.
 pub struct Site {
-    /// The page, as built.
+    /// The built page (HTML).
     pub page: String,
     /// The store.
     pub store: pinwise_store::Location,
-    /// The spool of records that the store cannot take.
+    /// The spool for records that the store cannot take.
     pub spool: pinwise_store::Spool,
     /// The path below which everything is served.
     pub secret: Secret,
-    /// Opens the site once without the secret, from a file given to a browser: a copy of it is
-    /// worthless afterwards.
+    /// A second secret that opens the site once, for a file given to a browser: a copy of the file
+    /// is useless afterwards.
     pub ticket: Option<Secret>,
     /// Computes the difference of two records.
     pub differ: Box<Differ>,
-    /// Chains the gates of a benchmark.
+    /// Makes the history of a benchmark.
     pub chain: Box<Chain>,
-    /// The served user: no other local user is answered, except root.
+    /// The user id that is answered. Of other local users, only root is answered, too.
     pub user: u32,
-    /// Finds the user of a local connection, by its other end and ours.
+    /// Finds the user at the other end of a local connection.
     pub owner_of_peer: Box<OwnerOfPeer>,
     /// Prints a warning on standard error.
     pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// The user at the first address, connected to the second; `None` for unknown.
+/// Finds the user id at the first address, connected to the second (ours); `None` if it is unknown.
 pub type OwnerOfPeer = dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync;
 
-/// A benchmark's history by the gates that match a filter, as JSON; `null` without any.
+/// Makes the history of a benchmark from the gates that match a filter, as JSON; `null` without a
+/// gate.
 pub type Chain = dyn Fn(&Store, &Filter, &str) -> Result<String, StoreError> + Send + Sync;
 
-/// Computes the difference of two records as JSON, or why there is none.
+/// Computes the difference of two records as JSON, or says why they cannot be compared.
 pub type Differ = dyn Fn(&Stored, &Stored) -> Result<String, String> + Send + Sync;
 
 impl std::fmt::Debug for Site {

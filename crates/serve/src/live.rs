@@ -1,6 +1,6 @@
-//! Changes as they happen: server-sent events.
+//! Sends changes to pages as they happen, as server-sent events.
 //!
-//! A page gets the present state when it is ready to receive it: events are not queued for it.
+//! A slow page gets the latest state once it is ready to receive it; events are not queued.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::store_reader::StoreReader;
 use pinwise_store::{Generation, Growth, Store, StoreError};
 
 /// Minimum interval between two events of a record.
-const PACE: Duration = Duration::from_millis(500);
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
 /// Comments keep the connection open through proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// `api/live`: an event whenever any record came, changed or went, and one at
-/// the start for what happened before the page listened.
-pub(super) async fn list(State(state): State<Arc<AppState>>) -> Response {
+/// `api/live`: sends an event whenever a record was added, changed or removed, and one at the
+/// start, for changes before the page listened.
+pub(super) async fn watch_list(State(state): State<Arc<AppState>>) -> Response {
     let changes = state.changes.subscribe();
-    events(unfold((changes, true), async |(mut changes, is_first)| {
+    stream_events(unfold((changes, true), async |(mut changes, is_first)| {
         if is_first {
             changes.mark_unchanged();
         } else {
@@ -39,29 +39,31 @@ pub(super) async fn list(State(state): State<Arc<AppState>>) -> Response {
     }))
 }
 
-/// `api/live/ID`: the record at once and whenever it grew, until it is complete.
-pub(super) async fn record(
+/// `api/live/ID`: sends the record at once and whenever it has grown, until it is complete.
+pub(super) async fn watch_record(
     State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let read = state.reader.read(move |store| Look::at(store, &id));
+    let read = state
+        .reader
+        .read(move |store| RecordState::read(store, &id));
     let watched = WatchedRecord::new(&state, read.await?);
-    Ok(events(unfold(watched, async |mut watched| {
-        Some((Ok(watched.next().await?), watched))
+    Ok(stream_events(unfold(watched, async |mut watched| {
+        Some((Ok(watched.next_event().await?), watched))
     })))
 }
 
-/// The state found by polling a record.
-struct Look {
+/// The state of a record in the store.
+struct RecordState {
     id: String,
     body: String,
     is_complete: bool,
     growth: Growth,
 }
 
-impl Look {
-    fn at(store: &Store, id: &str) -> Result<Self, StoreError> {
-        // Before the runs are read: runs that come in between trigger another poll.
+impl RecordState {
+    fn read(store: &Store, id: &str) -> Result<Self, StoreError> {
+        // Read before the runs, so that a run stored in between is noticed by the next poll.
         let growth = store.growth(id);
         let stored = store.load(id)?;
         Ok(Self {
@@ -79,15 +81,16 @@ struct WatchedRecord {
     reader: Arc<StoreReader>,
     changes: watch::Receiver<Option<Generation>>,
     pace: Interval,
-    /// Found before the page was answered.
-    first: Option<Look>,
-    seen: (Option<Generation>, Growth),
-    /// The growth of the last sent body.
-    sent: Option<u64>,
+    /// The state that is sent first.
+    first: Option<RecordState>,
+    /// The store's generation and the record's growth at the last read.
+    last_read: (Option<Generation>, Growth),
+    /// Hash of the last sent body.
+    sent_hash: Option<u64>,
     stage: Stage,
 }
 
-/// How far the stream is.
+/// How far the stream of events is.
 enum Stage {
     Open,
     /// The record has stopped growing; its last state has not been sent yet.
@@ -98,28 +101,28 @@ enum Stage {
 }
 
 impl WatchedRecord {
-    fn new(state: &AppState, first: Look) -> Self {
-        let mut pace = interval(PACE);
+    fn new(state: &AppState, first: RecordState) -> Self {
+        let mut pace = interval(MIN_INTERVAL);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             id: first.id.clone(),
             reader: Arc::clone(&state.reader),
             changes: state.changes.subscribe(),
             pace,
-            seen: (None, first.growth),
+            last_read: (None, first.growth),
             first: Some(first),
-            sent: None,
+            sent_hash: None,
             stage: Stage::Open,
         }
     }
 
-    async fn next(&mut self) -> Option<Event> {
+    async fn next_event(&mut self) -> Option<Event> {
         loop {
             match self.stage {
                 Stage::Closed => return None,
                 Stage::Ended { is_complete } => {
                     self.stage = Stage::Closed;
-                    return Some(event(
+                    return Some(make_event(
                         "end",
                         &json!({ "complete": is_complete }).to_string(),
                     ));
@@ -129,61 +132,62 @@ impl WatchedRecord {
             self.pace.tick().await;
             let found = match self.first.take() {
                 Some(first) => Some(first),
-                None => match self.look().await {
+                None => match self.read_if_changed().await {
                     Ok(found) => found,
-                    // The store does not answer for now.
-                    Err(problem) if problem.is_of_store() => None,
+                    // The store does not answer at the moment.
+                    Err(problem) if problem.concerns_store() => None,
                     Err(problem) => {
                         self.stage = Stage::Closed;
                         let data = serde_json::to_string(&problem).unwrap_or_default();
-                        return Some(event("gone", &data));
+                        return Some(make_event("gone", &data));
                     }
                 },
             };
-            if let Some(event) = found.and_then(|look| self.event_for(look)) {
+            if let Some(event) = found.and_then(|state| self.make_event_for(state)) {
                 return Some(event);
             }
         }
     }
 
-    /// The record, if anything can have changed.
-    async fn look(&mut self) -> Result<Option<Look>, Problem> {
-        let (id, seen) = (self.id.clone(), self.seen);
+    /// Reads the record if it can have changed.
+    async fn read_if_changed(&mut self) -> Result<Option<RecordState>, Problem> {
+        let (id, last_read) = (self.id.clone(), self.last_read);
         let generation = *self.changes.borrow();
         let read = move |store: &Store| {
-            if (generation, store.growth(&id)) == seen {
+            if (generation, store.growth(&id)) == last_read {
                 return Ok(None);
             }
-            Look::at(store, &id).map(Some)
+            RecordState::read(store, &id).map(Some)
         };
         let found = self.reader.read(read).await?;
-        if let Some(look) = &found {
-            self.seen = (generation, look.growth);
+        if let Some(state) = &found {
+            self.last_read = (generation, state.growth);
         }
         Ok(found)
     }
 
-    fn event_for(&mut self, look: Look) -> Option<Event> {
-        if look.is_complete || look.growth == Growth::CutOff {
+    /// Makes the event for a new state; `None` if the record is the same as before.
+    fn make_event_for(&mut self, state: RecordState) -> Option<Event> {
+        if state.is_complete || state.growth == Growth::CutOff {
             self.stage = Stage::Ended {
-                is_complete: look.is_complete,
+                is_complete: state.is_complete,
             };
         }
         let mut hasher = DefaultHasher::new();
-        look.body.hash(&mut hasher);
-        let is_new = self.sent.replace(hasher.finish()) != Some(hasher.finish());
-        is_new.then(|| event("record", &look.body))
+        state.body.hash(&mut hasher);
+        let is_new = self.sent_hash.replace(hasher.finish()) != Some(hasher.finish());
+        is_new.then(|| make_event("record", &state.body))
     }
 }
 
-/// JSON as an event: a line break in it is space between tokens.
-fn event(name: &str, json: &str) -> Event {
+/// Makes an event of JSON. Line breaks, which can only be between tokens, become spaces.
+fn make_event(name: &str, json: &str) -> Event {
     Event::default()
         .event(name)
         .data(json.replace(['\r', '\n'], " "))
 }
 
-fn events(
+fn stream_events(
     stream: impl Stream<Item = Result<Event, std::convert::Infallible>> + Send + 'static,
 ) -> Response {
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
@@ -192,6 +196,6 @@ fn events(
     response
 }
 
-/// Marks an answer that ends when the page closes.
+/// Marks an answer that ends only when the page is closed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Endless;

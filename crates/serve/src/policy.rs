@@ -1,8 +1,8 @@
 //! Which requests are answered, and what a browser may do with the answer.
 //!
-//! A page of another site can make the user's browser send us requests, and by DNS rebinding even
-//! use our name. Such requests are recognised by their host and by the origin that the browser
-//! reports.
+//! A page of another site can make the user's browser send requests to this one, and with DNS
+//! rebinding even under the name of this site. Such requests are recognised by their host, and by
+//! the origin that the browser reports.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,16 +10,16 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 
-/// The longest path with its query.
-const LONGEST_PATH: usize = 4096;
+/// Maximum length of a path with its query, bytes.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// The path of tickets.
+/// The path below which tickets are used.
 pub(super) const TICKETS: &str = "/open/";
 
-/// Answers without a policy of their own may do nothing.
-const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+/// The policy of answers without one of their own: they may load and run nothing.
+const DENY_ALL: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// The hosts that are us.
+/// The address of this site, by which its own requests are recognised.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policy {
     pub(super) listen: IpAddr,
@@ -28,23 +28,23 @@ pub(super) struct Policy {
 
 impl Policy {
     /// The status with which a request is refused, if it is.
-    pub(super) fn refusal(self, request: &Parts) -> Option<StatusCode> {
-        let path = request.uri.path_and_query().map_or(0, |p| p.as_str().len());
+    pub(super) fn find_refusal(self, request: &Parts) -> Option<StatusCode> {
+        let path_bytes = request.uri.path_and_query().map_or(0, |p| p.as_str().len());
         if !matches!(request.method, Method::GET | Method::HEAD) {
             Some(StatusCode::METHOD_NOT_ALLOWED)
-        } else if path > LONGEST_PATH {
+        } else if path_bytes > MAX_PATH_BYTES {
             Some(StatusCode::URI_TOO_LONG)
-        } else if !self.names_us(request) {
+        } else if !self.names_this_site(request) {
             Some(StatusCode::MISDIRECTED_REQUEST)
-        } else if !is_ticket(request) && !self.comes_from_us(&request.headers) {
+        } else if !is_ticket(request) && !self.comes_from_this_site(&request.headers) {
             Some(StatusCode::FORBIDDEN)
         } else {
             None
         }
     }
 
-    /// Is there exactly one `Host`, and is it ours, also in an absolute address?
-    fn names_us(self, request: &Parts) -> bool {
+    /// Is there exactly one `Host`, and is it, or the host of an absolute address, this site's?
+    fn names_this_site(self, request: &Parts) -> bool {
         let mut hosts = request.headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return false;
@@ -57,7 +57,7 @@ impl Policy {
         host.to_str().is_ok_and(|text| self.is_own_host(text))
     }
 
-    /// Is this text, such as `127.0.0.1:8080`, one of our addresses?
+    /// Is this text, such as `127.0.0.1:8080`, an address of this site?
     pub(super) fn is_own_host(self, text: &str) -> bool {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port),
@@ -67,7 +67,7 @@ impl Policy {
         is_port && (name.eq_ignore_ascii_case("localhost") || self.is_own_address(name))
     }
 
-    /// If we listen on all addresses, any address is ours: rebinding needs a name.
+    /// If the site listens on all addresses, any address counts: DNS rebinding needs a name.
     fn is_own_address(self, name: &str) -> bool {
         let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
         let address = match inner {
@@ -83,8 +83,8 @@ impl Policy {
         })
     }
 
-    /// Does no browser report that another site makes the request?
-    fn comes_from_us(self, headers: &HeaderMap) -> bool {
+    /// True unless a browser reports that another site makes the request.
+    fn comes_from_this_site(self, headers: &HeaderMap) -> bool {
         let is_own_origin = |origin: &HeaderValue| {
             let text = origin.to_str().unwrap_or_default();
             text.strip_prefix("http://")
@@ -96,26 +96,26 @@ impl Policy {
     }
 }
 
-/// A browser gets a ticket from a file, which is not our site: its holder may come from anywhere.
+/// Does the request use a ticket? A browser takes it from a file, whose origin is not this site.
 fn is_ticket(request: &Parts) -> bool {
     request.uri.path().starts_with(TICKETS)
 }
 
-/// The page's own policy, and no frames.
+/// The content security policy of the page, which also forbids frames.
 pub(super) fn page_policy(page: &str) -> HeaderValue {
     let own = page
         .split_once(r#"<meta http-equiv="Content-Security-Policy" content=""#)
         .and_then(|(_, rest)| rest.split_once('"'))
         .map(|(policy, _)| format!("{policy}; frame-ancestors 'none'"));
     own.and_then(|policy| HeaderValue::from_str(&policy).ok())
-        .unwrap_or(HeaderValue::from_static(NOTHING))
+        .unwrap_or(HeaderValue::from_static(DENY_ALL))
 }
 
-/// Adds the headers of every answer; an own policy stays.
-pub(super) fn protect(headers: &mut HeaderMap) {
+/// Adds the protective headers of every answer; the page's own policy is kept.
+pub(super) fn add_protective_headers(headers: &mut HeaderMap) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static(NOTHING));
+        .or_insert(HeaderValue::from_static(DENY_ALL));
     let always = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
@@ -146,18 +146,20 @@ mod tests {
         port: 8080,
     };
 
-    fn check(policy: Policy, method: &str, uri: &str, headers: &[(&str, &str)]) -> u16 {
+    fn request_status(policy: Policy, method: &str, uri: &str, headers: &[(&str, &str)]) -> u16 {
         let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        policy.refusal(&parts).map_or(200, |status| status.as_u16())
+        policy
+            .find_refusal(&parts)
+            .map_or(200, |status| status.as_u16())
     }
 
     #[test]
-    fn hosts_are_told_from_each_other() {
-        let host = |host: &str| check(OWN, "GET", "/", &[("host", host)]);
+    fn only_own_hosts_are_answered() {
+        let host = |host: &str| request_status(OWN, "GET", "/", &[("host", host)]);
         for own in [
             "127.0.0.1:8080",
             "localhost:8080",
@@ -184,21 +186,24 @@ mod tests {
         ] {
             assert_eq!(host(other), 421, "{other}");
         }
-        assert_eq!(check(OWN, "GET", "/", &[]), 421);
+        assert_eq!(request_status(OWN, "GET", "/", &[]), 421);
         let twice = [("host", "127.0.0.1:8080"), ("host", "127.0.0.1:8080")];
-        assert_eq!(check(OWN, "GET", "/", &twice), 421);
-        assert_eq!(check(OWN, "GET", "http://evil.example/", &twice[..1]), 421);
+        assert_eq!(request_status(OWN, "GET", "/", &twice), 421);
         assert_eq!(
-            check(OWN, "GET", "http://localhost:8080/", &twice[..1]),
+            request_status(OWN, "GET", "http://evil.example/", &twice[..1]),
+            421
+        );
+        assert_eq!(
+            request_status(OWN, "GET", "http://localhost:8080/", &twice[..1]),
             200
         );
     }
 
     #[test]
-    fn addresses_that_are_listened_on_are_hosts() {
+    fn listened_addresses_are_own_hosts() {
         let host = |listen: &str, port, host: &str| {
             let listen = listen.parse().unwrap();
-            check(Policy { listen, port }, "GET", "/", &[("host", host)])
+            request_status(Policy { listen, port }, "GET", "/", &[("host", host)])
         };
         assert_eq!(host("10.1.2.3", 80, "10.1.2.3"), 200);
         assert_eq!(host("10.1.2.3", 8080, "10.1.2.3:8080"), 200);
@@ -211,7 +216,7 @@ mod tests {
     #[test]
     fn requests_of_other_sites_are_refused() {
         let with = |name, value| {
-            check(
+            request_status(
                 OWN,
                 "GET",
                 "/",
@@ -234,16 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_changed_and_nothing_is_endless() {
+    fn other_methods_and_long_paths_are_refused() {
         let own = [("host", "127.0.0.1:8080")];
         for method in [
             "POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "PATCH", "TRACE", "ODD",
         ] {
-            assert_eq!(check(OWN, method, "/", &own), 405, "{method}");
+            assert_eq!(request_status(OWN, method, "/", &own), 405, "{method}");
         }
-        assert_eq!(check(OWN, "HEAD", "/", &own), 200);
-        let path = format!("/{}", "a".repeat(LONGEST_PATH));
-        assert_eq!(check(OWN, "GET", &path, &own), 414);
+        assert_eq!(request_status(OWN, "HEAD", "/", &own), 200);
+        let path = format!("/{}", "a".repeat(MAX_PATH_BYTES));
+        assert_eq!(request_status(OWN, "GET", &path, &own), 414);
     }
 
     #[test]
@@ -254,13 +259,13 @@ mod tests {
             policy,
             "default-src 'none'; script-src 'sha256-x='; frame-ancestors 'none'"
         );
-        assert_eq!(page_policy("<html>"), NOTHING);
-        assert_eq!(page_policy(&page.replace("sha256", "\n")), NOTHING);
+        assert_eq!(page_policy("<html>"), DENY_ALL);
+        assert_eq!(page_policy(&page.replace("sha256", "\n")), DENY_ALL);
     }
 
     proptest! {
         #[test]
-        fn no_other_name_is_ours(name in "[a-z0-9.:@\\[\\]-]{0,30}") {
+        fn no_other_name_is_an_own_host(name in "[a-z0-9.:@\\[\\]-]{0,30}") {
             let is_loopback = name.strip_suffix(":8080").is_some_and(|n| {
                 n == "localhost" || n == "127.0.0.1" || n.starts_with('[')
             });

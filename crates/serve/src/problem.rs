@@ -1,4 +1,4 @@
-//! An error as the page gets it.
+//! An error in the form in which the page gets it.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use pinwise_record::RecordError;
 use pinwise_store::StoreError;
 
-/// One sentence, and what to do.
+/// An error as a sentence, and a hint what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Problem {
     #[serde(skip)]
@@ -25,59 +25,59 @@ impl Problem {
         }
     }
 
-    /// Does it concern the store as a whole, not the request?
-    pub(super) fn is_of_store(&self) -> bool {
+    /// Does it concern the store as a whole, rather than the request?
+    pub(super) fn concerns_store(&self) -> bool {
         self.status == StatusCode::SERVICE_UNAVAILABLE
     }
 }
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        let away = StatusCode::SERVICE_UNAVAILABLE;
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
         match error {
             StoreError::Id(reason) => Self::new(
                 StatusCode::NOT_FOUND,
-                sentence(&reason),
+                to_sentence(&reason),
                 "It may have been removed. See the history for existing records.",
             ),
             StoreError::Record { id, reason } => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
-                sentence(&format!("record {id}: {reason}")),
+                to_sentence(&format!("record {id}: {reason}")),
                 record_hint(&reason),
             ),
             StoreError::Locked { path } => Self::new(
-                away,
+                unavailable,
                 format!("The store {path} is locked by another process."),
                 "Records are shown again once it releases the store.",
             ),
             StoreError::Damaged { path, reason } => Self::new(
-                away,
+                unavailable,
                 format!("The store {path} is damaged: {reason}."),
                 "Move it away to start anew, or serve another with --store.",
             ),
             StoreError::OtherVersion { path, found, known } => Self::new(
-                away,
+                unavailable,
                 format!("The store {path} has schema {found}, this pinwise reads schema {known}."),
                 "Start pinwise serve of the version that wrote it, or serve another store with --store.",
             ),
             StoreError::Open { path, reason } => Self::new(
-                away,
+                unavailable,
                 format!("The store {path} cannot be opened: {reason}."),
                 "It may have been moved away.",
             ),
             StoreError::Unreachable { store, reason } => Self::new(
-                away,
+                unavailable,
                 format!("The store {store} cannot be reached: {reason}."),
                 "Records are shown again once its server answers.",
             ),
             StoreError::Refused { store, reason } => Self::new(
-                away,
+                unavailable,
                 format!("The store {store} refuses: {reason}."),
                 "Check the permissions on its server.",
             ),
             _ => Self::new(
-                away,
-                sentence(&error.to_string()),
+                unavailable,
+                to_sentence(&error.to_string()),
                 "Check its disk and write permissions.",
             ),
         }
@@ -94,8 +94,8 @@ const fn record_hint(reason: &RecordError) -> &'static str {
     }
 }
 
-/// Words of an error as a sentence.
-pub(super) fn sentence(words: &str) -> String {
+/// Makes a sentence of an error's words: with a capital letter and a full stop.
+pub(super) fn to_sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string());
     format!("{}{}.", first.unwrap_or_default(), letters.as_str())
@@ -104,14 +104,14 @@ pub(super) fn sentence(words: &str) -> String {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_string(&self).unwrap_or_default();
-        let mut response = json(body);
+        let mut response = json_response(body);
         *response.status_mut() = self.status;
         response
     }
 }
 
-/// An answer of JSON.
-pub(super) fn json(body: String) -> Response {
+/// An answer with a JSON body.
+pub(super) fn json_response(body: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
@@ -129,7 +129,7 @@ mod tests {
                 "{problem:?}"
             );
             assert!(!problem.hint.is_empty());
-            assert_eq!(problem.is_of_store(), status == 503);
+            assert_eq!(problem.concerns_store(), status == 503);
         };
         let path = || "x.db".to_owned();
         check(

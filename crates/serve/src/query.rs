@@ -1,20 +1,20 @@
-//! The history's query, such as `host=a&text=xz&limit=50`.
+//! Parses the queries of addresses, such as `host=a&text=xz&limit=50`.
 
 use axum::http::StatusCode;
 
 use super::problem::Problem;
 use pinwise_store::Filter;
 
-/// Records of one answer by default.
-const LIMIT: usize = 200;
-/// More come in several answers.
-const LARGEST_LIMIT: usize = 5_000;
+/// Number of records of one answer by default.
+const DEFAULT_LIMIT: usize = 200;
+/// Maximum number of records of one answer.
+const MAX_LIMIT: usize = 5_000;
 
-/// Parses the filter of a history. A misspelt filter would show too much, so unknown ones are
-/// refused.
-pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
+/// Parses the filter of a list of records. Unknown parameters are refused: a misspelt filter would
+/// otherwise show all records.
+pub(super) fn parse_filter(query: &str) -> Result<Filter, Problem> {
     let mut filter = Filter {
-        limit: Some(LIMIT),
+        limit: Some(DEFAULT_LIMIT),
         ..Filter::default()
     };
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -25,16 +25,21 @@ pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
             "tag" => filter.tag = words,
             "subject" => filter.subject = words,
             "text" => filter.text = words,
-            "limit" => filter.limit = Some(number(&name, &value)?.min(LARGEST_LIMIT)),
-            "offset" => filter.offset = number(&name, &value)?,
-            _ => return Err(refusal(format!("The history has no filter '{name}'."))),
+            "limit" => filter.limit = Some(parse_number(&name, &value)?.min(MAX_LIMIT)),
+            "offset" => filter.offset = parse_number(&name, &value)?,
+            _ => {
+                return Err(invalid_query(format!(
+                    "The history has no filter '{name}'."
+                )));
+            }
         }
     }
     Ok(filter)
 }
 
-/// The benchmark of `benchmark=NAME`, and a filter from the other parameters, without a limit.
-pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
+/// Parses the benchmark of `benchmark=NAME`, and a filter without a limit from the other
+/// parameters.
+pub(super) fn parse_benchmark(query: &str) -> Result<(String, Filter), Problem> {
     let (named, others): (Vec<_>, Vec<_>) = form_urlencoded::parse(query.as_bytes())
         .partition(|(name, value)| name == "benchmark" && !value.is_empty());
     let others = form_urlencoded::Serializer::new(String::new())
@@ -46,30 +51,30 @@ pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
     };
     match named.into_iter().next_back() {
         Some((_, benchmark)) => Ok((benchmark.into_owned(), filter)),
-        None => Err(refusal("No benchmark given.".to_owned())),
+        None => Err(invalid_query("No benchmark given.".to_owned())),
     }
 }
 
-/// The two records of `a=ID&b=ID`.
-pub(super) fn pair(query: &str) -> Result<(String, String), Problem> {
+/// Parses the two ids of `a=ID&b=ID`.
+pub(super) fn parse_pair(query: &str) -> Result<(String, String), Problem> {
     let find_id = |wanted: &str| {
         form_urlencoded::parse(query.as_bytes())
             .find(|(name, value)| name == wanted && !value.is_empty())
             .map(|(_, value)| value.into_owned())
-            .ok_or_else(|| refusal(format!("No record '{wanted}' given.")))
+            .ok_or_else(|| invalid_query(format!("No record '{wanted}' given.")))
     };
     Ok((find_id("a")?, find_id("b")?))
 }
 
-fn number(name: &str, value: &str) -> Result<usize, Problem> {
-    // SQLite counts no further.
+fn parse_number(name: &str, value: &str) -> Result<usize, Problem> {
+    // SQLite's limits are 32 bits.
     let found = value.parse::<u32>().ok();
     found
         .and_then(|n| usize::try_from(n).ok())
-        .ok_or_else(|| refusal(format!("{name}={value} is not a number of records.")))
+        .ok_or_else(|| invalid_query(format!("{name}={value} is not a number of records.")))
 }
 
-fn refusal(error: String) -> Problem {
+fn invalid_query(error: String) -> Problem {
     let hint = "Filters are host, schema, tag, subject, text, limit and offset; two records are compared by a and b; a history of gates is of one benchmark.";
     Problem::new(StatusCode::BAD_REQUEST, error, hint)
 }
@@ -81,61 +86,61 @@ mod tests {
 
     #[test]
     fn filters_are_read() {
-        let found = filter("host=a%20b&text=xz+-k&tag=&limit=999999&offset=20").unwrap();
+        let found = parse_filter("host=a%20b&text=xz+-k&tag=&limit=999999&offset=20").unwrap();
         let wanted = Filter {
             host: Some("a b".to_owned()),
             text: Some("xz -k".to_owned()),
-            limit: Some(LARGEST_LIMIT),
+            limit: Some(MAX_LIMIT),
             offset: 20,
             ..Filter::default()
         };
         assert_eq!(found, wanted);
-        assert_eq!(filter("").unwrap().limit, Some(LIMIT));
+        assert_eq!(parse_filter("").unwrap().limit, Some(DEFAULT_LIMIT));
         for wrong in [
             "hots=a",
             "limit=-1",
             "limit=many",
             "offset=99999999999999999999",
         ] {
-            assert_eq!(filter(wrong).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(parse_filter(wrong).unwrap_err().status, 400, "{wrong}");
         }
     }
 
     #[test]
     fn a_history_of_gates_names_its_benchmark() {
-        let (name, found) = benchmark("benchmark=a+%26b&subject=gate+%C2%B7+s%26t").unwrap();
+        let (name, found) = parse_benchmark("benchmark=a+%26b&subject=gate+%C2%B7+s%26t").unwrap();
         assert_eq!(name, "a &b");
         assert_eq!(found.subject.as_deref(), Some("gate · s&t"));
         assert_eq!(found.limit, None);
         for wrong in ["", "benchmark=", "benchmark=a&hots=b"] {
-            assert_eq!(benchmark(wrong).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(parse_benchmark(wrong).unwrap_err().status, 400, "{wrong}");
         }
     }
 
     #[test]
     fn two_records_are_named() {
-        let found = pair("b=2&a=1%2f").unwrap();
+        let found = parse_pair("b=2&a=1%2f").unwrap();
         assert_eq!(found, ("1/".to_owned(), "2".to_owned()));
-        assert!(pair("a=1").is_err() && pair("a=1&b=").is_err());
+        assert!(parse_pair("a=1").is_err() && parse_pair("a=1&b=").is_err());
     }
 
     proptest! {
         #[test]
         fn any_query_is_read_or_refused(query in "\\PC{0,60}") {
-            if let Ok(found) = filter(&query) {
-                prop_assert!(found.limit.unwrap() <= LARGEST_LIMIT);
+            if let Ok(found) = parse_filter(&query) {
+                prop_assert!(found.limit.unwrap() <= MAX_LIMIT);
             }
-            let _ = pair(&query);
+            let _ = parse_pair(&query);
         }
 
         #[test]
-        fn any_word_comes_back(host in any::<String>(), text in any::<String>(), limit in 0usize..=LARGEST_LIMIT) {
+        fn any_word_comes_back(host in any::<String>(), text in any::<String>(), limit in 0usize..=MAX_LIMIT) {
             let query = form_urlencoded::Serializer::new(String::new())
                 .append_pair("host", &host)
                 .append_pair("text", &text)
                 .append_pair("limit", &limit.to_string())
                 .finish();
-            let found = filter(&query).unwrap();
+            let found = parse_filter(&query).unwrap();
             prop_assert_eq!(found.host.unwrap_or_default(), host);
             prop_assert_eq!(found.text.unwrap_or_default(), text);
             prop_assert_eq!(found.limit, Some(limit));

@@ -1,7 +1,7 @@
-//! Connections: how many, how long, and how the server ends.
+//! Accepts connections, with limits on their number and duration, until a signal ends the server.
 //!
-//! Each connection carries one request. Slow senders and slow readers lose the connection; live
-//! pages keep theirs. Unauthenticated connections never use slots of authenticated ones.
+//! Each connection carries one request. Connections of slow senders and slow readers are closed,
+//! except those of live pages. Unauthenticated connections never use slots of authenticated ones.
 
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -23,30 +23,32 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::answers::router;
-use super::guest::{Guest, WaitingRoom};
+use super::answers::make_router;
 use super::live::Endless;
-use super::policy::{Policy, protect};
+use super::policy::{Policy, add_protective_headers};
+use super::slots::{ConnectionSlot, PendingConnections};
 use super::state::AppState;
 use super::{Site, WebError};
 
-/// Simultaneous authenticated connections; a live page holds up to two.
-const PLACES: usize = 64;
-/// Connections of other local users, who are only refused.
-const REFUSALS: usize = 16;
-/// Bytes of a request's head.
-const LARGEST_HEAD: usize = 16 << 10;
+/// Maximum number of authenticated connections; a live page has up to two.
+const MAX_AUTHENTICATED: usize = 64;
+/// Maximum number of connections of other local users, which are only refused.
+const MAX_REFUSALS: usize = 16;
+/// Maximum size of a request's head, bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
 /// Time allowed for a request's head.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time allowed for an answer that is not live.
-const ANSWER_TIME: Duration = Duration::from_secs(300);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time allowed for using the ticket.
-const TICKET_TIME: Duration = Duration::from_secs(60);
-/// Pause after a connection could not be accepted, as when file descriptors have run out.
-const REST: Duration = Duration::from_millis(100);
-/// Threads that read the store.
-const READERS: usize = 4;
+const TICKET_LIFETIME: Duration = Duration::from_secs(60);
+/// Pause after a connection could not be accepted, for example because file descriptors have run
+/// out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Number of threads that read the store.
+const READER_THREADS: usize = 4;
 
 /// A listening site.
 pub struct Server {
@@ -71,7 +73,7 @@ impl Server {
     /// SIGTERM end the site properly instead of killing the process.
     ///
     /// # Errors
-    /// [`WebError`] if one of them is not available.
+    /// [`WebError`] if the page, the store, the address or the system's resources cannot be used.
     pub fn open(site: Site, listen: IpAddr, port: u16) -> Result<Self, WebError> {
         if !pinwise_report::page::has_place_for_data(&site.page) {
             return Err(WebError::Page);
@@ -84,7 +86,7 @@ impl Server {
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(READERS)
+            .max_blocking_threads(READER_THREADS)
             .build()?;
         let (interrupt, terminate) = {
             let _inside = runtime.enter();
@@ -118,7 +120,7 @@ impl Server {
         let ended = self.runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                () = answer(listener, &self.state) => {}
+                () = accept_connections(listener, &self.state) => {}
                 () = self.state.changes.poll(&self.state.reader) => {}
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
@@ -141,60 +143,63 @@ fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
     })
 }
 
-async fn answer(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
-    let site = router(Arc::clone(state));
-    let stranger = Router::new().fallback(refuse);
-    let places = Arc::new(Semaphore::new(PLACES));
-    let refusals = Arc::new(Semaphore::new(REFUSALS));
-    let mut waiting = WaitingRoom::default();
-    let burnt = Arc::clone(state);
+/// Accepts connections for ever.
+async fn accept_connections(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
+    let site = make_router(Arc::clone(state));
+    let refusing = Router::new().fallback(refuse);
+    let slots = Arc::new(Semaphore::new(MAX_AUTHENTICATED));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
+    let mut pending = PendingConnections::default();
+    let ticket_state = Arc::clone(state);
     tokio::spawn(async move {
-        sleep(TICKET_TIME).await;
-        burnt.burn_ticket();
+        sleep(TICKET_LIFETIME).await;
+        ticket_state.invalidate_ticket();
     });
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
-            sleep(REST).await;
+            sleep(ACCEPT_PAUSE).await;
             continue;
         };
         if !state.serves(&stream, peer) {
-            if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
-                let router = stranger.clone();
+            if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                let router = refusing.clone();
                 tokio::spawn(async move {
-                    converse(stream, router).await;
-                    drop(place);
+                    serve_connection(stream, router).await;
+                    drop(permit);
                 });
             }
             continue;
         }
-        let guest = Guest::new(&places);
-        let place = guest.place();
-        let router = site.clone().layer(Extension(guest));
-        let connection = tokio::spawn(converse(stream, router));
-        waiting.admit(place, connection.abort_handle());
+        let slot = ConnectionSlot::new(&slots);
+        let permit = slot.permit();
+        let router = site.clone().layer(Extension(slot));
+        let connection = tokio::spawn(serve_connection(stream, router));
+        pending.add(permit, connection.abort_handle());
     }
 }
 
-/// One request and its answer. Errors are the other side's problem.
-async fn converse(stream: TcpStream, router: Router) {
-    // A small event must be sent at once.
+/// Answers the request of one connection. Its errors are ignored: the other side notices them.
+async fn serve_connection(stream: TcpStream, router: Router) {
+    // Small events must not be delayed.
     let _ = stream.set_nodelay(true);
     let is_live = Arc::new(AtomicBool::new(false));
-    let mark = Arc::clone(&is_live);
+    let live_flag = Arc::clone(&is_live);
     let marked = router.layer(map_response(move |response: Response| {
         let is_endless = response.extensions().get::<Endless>().is_some();
-        mark.fetch_or(is_endless, Ordering::Relaxed);
+        live_flag.fetch_or(is_endless, Ordering::Relaxed);
         ready(response)
     }));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(LARGEST_HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         .keep_alive(false);
     let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(marked));
     tokio::pin!(connection);
-    if timeout(ANSWER_TIME, connection.as_mut()).await.is_err() && is_live.load(Ordering::Relaxed) {
+    if timeout(ANSWER_TIMEOUT, connection.as_mut()).await.is_err()
+        && is_live.load(Ordering::Relaxed)
+    {
         let _ = connection.await;
     }
 }
@@ -203,6 +208,6 @@ async fn converse(stream: TcpStream, router: Router) {
 async fn refuse(_: Request) -> Response {
     let body = "This site answers the user who started it.\n";
     let mut response = (StatusCode::FORBIDDEN, body).into_response();
-    protect(response.headers_mut());
+    add_protective_headers(response.headers_mut());
     response
 }

@@ -15,8 +15,8 @@ use super::store_reader::StoreReader;
 use super::{Chain, Differ, OwnerOfPeer, Site};
 use pinwise_store::StoreError;
 
-/// Limits the other users whose attempts are reported.
-const MAX_STRANGERS: usize = 16;
+/// Maximum number of other users whose attempts are reported.
+const MAX_REPORTED_USERS: usize = 16;
 
 /// State shared by all requests.
 pub(super) struct AppState {
@@ -27,7 +27,7 @@ pub(super) struct AppState {
     user: u32,
     owner_of_peer: Box<OwnerOfPeer>,
     /// Other users whose attempts were reported; each is reported once.
-    strangers: Mutex<BTreeSet<u32>>,
+    reported_users: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     pub(super) policy: Policy,
     pub(super) reader: Arc<StoreReader>,
@@ -36,10 +36,10 @@ pub(super) struct AppState {
     pub(super) changes: Arc<ChangePoller>,
 }
 
-/// The one-time ticket.
+/// The ticket, which opens the site once without the secret.
 enum Ticket {
     Valid(Secret),
-    /// Kept, so that a second use is noticed.
+    /// Stored so that a second use is noticed.
     Used(Secret),
     None,
 }
@@ -53,7 +53,7 @@ impl AppState {
             ticket: Mutex::new(site.ticket.map_or(Ticket::None, Ticket::Valid)),
             user: site.user,
             owner_of_peer: site.owner_of_peer,
-            strangers: Mutex::default(),
+            reported_users: Mutex::default(),
             policy,
             reader: Arc::new(StoreReader::open(
                 site.store,
@@ -67,8 +67,8 @@ impl AppState {
         })
     }
 
-    /// Does the other end belong to this user, or to root, who reads all files anyway? Connections
-    /// from other machines only need the secret.
+    /// May this connection be answered? A local one must belong to the site's user, or to root, who
+    /// can read all files anyway. Connections from other machines only need the secret.
     pub(super) fn serves(&self, stream: &TcpStream, peer: SocketAddr) -> bool {
         if !peer.ip().to_canonical().is_loopback() {
             return true;
@@ -78,8 +78,8 @@ impl AppState {
         let is_served = owner.is_some_and(|user| user == self.user || user == 0);
         // No owner is found if the other end closed before the check.
         if !is_served && let Some(user) = owner {
-            let mut strangers = lock(&self.strangers);
-            if strangers.len() < MAX_STRANGERS && strangers.insert(user) {
+            let mut reported = lock(&self.reported_users);
+            if reported.len() < MAX_REPORTED_USERS && reported.insert(user) {
                 (self.warn)(&format!(
                     "user {user} of this machine connected and was refused (only user {} is answered)",
                     self.user
@@ -89,23 +89,23 @@ impl AppState {
         is_served
     }
 
-    /// Invalidates the unused ticket.
-    pub(super) fn burn_ticket(&self) {
+    /// Makes the ticket invalid.
+    pub(super) fn invalidate_ticket(&self) {
         *lock(&self.ticket) = Ticket::None;
     }
 
-    /// Takes the ticket, if this is it: it works once.
-    pub(super) fn takes_ticket(&self, path: &str) -> bool {
+    /// Uses the ticket. False if the path is not that of a valid ticket, which works once.
+    pub(super) fn use_ticket(&self, path: &str) -> bool {
         let Some(word) = path.strip_prefix(TICKETS) else {
             return false;
         };
         let mut ticket = lock(&self.ticket);
         match std::mem::replace(&mut *ticket, Ticket::None) {
-            Ticket::Valid(secret) if secret.is(word) => {
+            Ticket::Valid(secret) if secret.matches(word) => {
                 *ticket = Ticket::Used(secret);
                 true
             }
-            Ticket::Used(secret) if secret.is(word) => {
+            Ticket::Used(secret) if secret.matches(word) => {
                 (self.warn)(
                     "the address that --open gave the browser was used twice: if you did not load it again, another program has read it (Ctrl-C ends the site; the next one has another)",
                 );

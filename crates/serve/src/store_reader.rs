@@ -1,4 +1,4 @@
-//! The store for requests: used one at a time, on threads that may wait for a disk.
+//! Reads the store for requests, one at a time, on threads that may wait for a disk.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,28 +9,29 @@ use super::problem::Problem;
 use pinwise_store::{FileIdentity, Location, Spool, Store, StoreError};
 
 /// How long a request waits for another process's lock.
-const PATIENCE: Duration = Duration::from_millis(1000);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// A store that is only read.
+/// A store for reading only.
 pub(super) struct StoreReader {
     location: Location,
     spool: Spool,
-    held: Mutex<HeldStore>,
-    /// The last warning, so that it is not repeated.
-    trouble: Mutex<Option<String>>,
+    open: Mutex<OpenStore>,
+    /// The last warning, which is not repeated.
+    last_warning: Mutex<Option<String>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-struct HeldStore {
+/// An open store and the identity of its file.
+struct OpenStore {
     store: Store,
     file: FileIdentity,
 }
 
-impl HeldStore {
+impl OpenStore {
     fn open(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         let nothing = || StoreError::Id("there is no store".to_owned());
         let store = Store::open_to_read(location, spool)?.ok_or_else(nothing)?;
-        store.read_only(PATIENCE)?;
+        store.read_only(LOCK_TIMEOUT)?;
         let file = store.file()?;
         Ok(Self { store, file })
     }
@@ -43,8 +44,8 @@ impl StoreReader {
         warn: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            held: Mutex::new(HeldStore::open(&location, &spool)?),
-            trouble: Mutex::new(None),
+            open: Mutex::new(OpenStore::open(&location, &spool)?),
+            last_warning: Mutex::new(None),
             location,
             spool,
             warn,
@@ -65,7 +66,7 @@ impl StoreReader {
                 "pinwise record show prints it as text.",
             ))
         });
-        self.report(found.as_ref().err());
+        self.warn_once(found.as_ref().err());
         found
     }
 
@@ -73,19 +74,22 @@ impl StoreReader {
         &self,
         read: impl FnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, Problem> {
-        // A panic while reading left nothing half-changed.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another file may be there by now, for example after a restore.
-        if held.store.file()? != held.file {
-            *held = HeldStore::open(&self.location, &self.spool)?;
+        // A thread that panicked while reading has changed nothing, so its lock can be used.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // The file may have been replaced, for example by a restored one.
+        if open.store.file()? != open.file {
+            *open = OpenStore::open(&self.location, &self.spool)?;
         }
-        Ok(read(&held.store)?)
+        Ok(read(&open.store)?)
     }
 
-    /// Reports once on standard error that the store does not answer.
-    fn report(&self, problem: Option<&Problem>) {
-        let now = problem.filter(|p| p.is_of_store()).map(|p| &p.error);
-        let mut last = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Warns once that the store does not answer.
+    fn warn_once(&self, problem: Option<&Problem>) {
+        let now = problem.filter(|p| p.concerns_store()).map(|p| &p.error);
+        let mut last = self
+            .last_warning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = now
             && last.as_ref() != Some(error)
         {
@@ -100,18 +104,19 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn check(read: impl AsyncFnOnce(Arc<StoreReader>, PathBuf)) -> Vec<String> {
+    /// Runs `read` on an empty store, and returns the warnings.
+    fn warnings_of(read: impl AsyncFnOnce(Arc<StoreReader>, PathBuf)) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let warnings = Arc::new(Mutex::new(Vec::new()));
-        let teller = Arc::clone(&warnings);
-        let warn = Arc::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
+        let collected = Arc::clone(&warnings);
+        let warn = Arc::new(move |line: &str| collected.lock().unwrap().push(line.to_owned()));
         let spool = Spool {
             folder: PathBuf::new(),
             warn: Arc::new(|_| ()),
         };
         let location = Location::Sqlite(path.clone());
-        // Reading does not make one.
+        // The store must exist already: opening it for reading does not create it.
         drop(Store::open_at(&location, &spool).unwrap());
         let reader = Arc::new(StoreReader::open(location, spool, warn).unwrap());
         let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_store_that_is_gone_is_reported_once_and_read_again_when_back() {
-        let warnings = check(async |reader, path| {
+        let warnings = warnings_of(async |reader, path| {
             assert_eq!(reader.read(|store| store.list(9)).await.unwrap().len(), 0);
             let away = path.with_extension("away");
             std::fs::rename(&path, &away).unwrap();
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_failed_request_affects_no_other() {
-        let warnings = check(async |reader, _| {
+        let warnings = warnings_of(async |reader, _| {
             let problem = reader.read(|store| store.load("none")).await.unwrap_err();
             assert_eq!(problem.status, 404);
             let failed = reader

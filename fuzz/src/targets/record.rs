@@ -23,8 +23,8 @@ fn check_any(record: &AnyRecord) {
     let json = record.to_json().expect("records are JSON");
     let again = AnyRecord::read(json.get()).expect("pinwise reads what it writes");
     assert_eq!(&again, record);
-    check_shown(&pinwise_report::text(record, Palette::default()));
-    if let Ok(Some(rows)) = pinwise_report::rows(record) {
+    check_shown(&pinwise_report::render_record(record, Palette::default()));
+    if let Ok(Some(rows)) = pinwise_report::list_rows(record) {
         rows.csv().expect("any rows are CSV");
     }
     match record {
@@ -35,15 +35,15 @@ fn check_any(record: &AnyRecord) {
 }
 
 fn check_profile(record: &ProfileRecord) {
-    check_shown(&pinwise_report::folded(record));
+    check_shown(&pinwise_report::render_folded(record));
     if let Ok(diff) = ProfileDiff::between(record, record) {
-        check_shown(&pinwise_report::profile_diff(&diff, 12, Palette::default()));
+        check_shown(&pinwise_report::render_profile_diff(&diff, 12, Palette::default()));
     }
 }
 
 fn check_comparison(record: &Comparison) {
-    check_shown(&pinwise_report::markdown(record));
-    assert!(pinwise_report::hyperfine(record)["results"].is_array());
+    check_shown(&pinwise_report::render_markdown(record));
+    assert!(pinwise_report::render_hyperfine(record)["results"].is_array());
     let (host, title) = (record.host_name(), record.title());
     let line = pinwise_report::Line {
         id: &record.id,
@@ -53,5 +53,5 @@ fn check_comparison(record: &Comparison) {
         tags: &record.tags,
         more_like_it: None,
     };
-    check_shown(&pinwise_report::history(&[line]));
+    check_shown(&pinwise_report::render_history(&[line]));
 }

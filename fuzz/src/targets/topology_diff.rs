@@ -23,6 +23,6 @@ pub(crate) fn run(text: &[u8]) {
         let there = TopologyDiff::compare(["a", "b"], a, b);
         let back = TopologyDiff::compare(["b", "a"], b, a);
         assert_eq!(there.differences.len(), back.differences.len());
-        check_shown(&pinwise_report::topology_diff(&there, Palette::default()));
+        check_shown(&pinwise_report::render_topology_diff(&there, Palette::default()));
     }
 }

@@ -1,4 +1,4 @@
-//! What to apply, according to a stored record.
+//! Which placement to apply, according to a stored record.
 
 use anyhow::{Context as _, bail};
 
@@ -15,7 +15,7 @@ use pinwise_store::Stored;
 /// The best arm of a record.
 #[derive(Debug)]
 pub(in crate::cli) struct Answer {
-    /// The record.
+    /// The id of the record.
     pub(super) id: String,
     /// The machine it ran on.
     pub(super) host: String,
@@ -23,38 +23,38 @@ pub(in crate::cli) struct Answer {
     pub(super) shape_hash: String,
     /// The placement's name.
     pub(in crate::cli) placement: String,
-    /// The CPUs that the placement meant on that machine.
+    /// The CPUs of the placement on that machine.
     pub(super) cpus: String,
     /// The program; empty if a recipe made it, whose folder no longer exists.
     pub(in crate::cli) command: Vec<String>,
-    /// Added environment of the program.
+    /// Environment variables added for the program.
     pub(in crate::cli) environment: Vec<(String, String)>,
-    /// The file that it read on standard input.
+    /// The file that the program read on standard input.
     pub(in crate::cli) input: Option<String>,
     /// Threads, if they were set.
     pub(super) threads: Option<usize>,
-    /// The settings of its runs beside the placement.
+    /// The other settings of its runs.
     pub(super) setting: SettingRecord,
-    /// Why doing nothing is as good; `None` if it is not.
+    /// The verdict, if it says that changing nothing is as good.
     pub(super) nothing_to_apply: Option<String>,
 }
 
-/// Arms of a search that a refusal names: it tries hundreds.
-const MAX_NAMES: usize = 8;
+/// The most arms that an error lists: a search has hundreds.
+const MAX_LISTED_ARMS: usize = 8;
 
-/// What is said in place of a command that would change nothing.
+/// Printed instead of commands if they would change nothing.
 pub(in crate::cli) const NOTHING_TO_APPLY: &str =
     "Nothing to apply: the verdict is to change nothing.";
 
 impl Answer {
-    /// Does it leave the program as the system runs it? A command of its own is applied.
+    /// Would applying it leave the program as the system runs it anyway?
     pub(in crate::cli) fn has_nothing_to_apply(&self) -> bool {
         self.nothing_to_apply.is_some()
             && self.placement == "os-default"
             && self.setting == SettingRecord::default()
     }
 
-    /// What tools get beside the placement.
+    /// What the output for a tool needs beside the placement.
     pub(in crate::cli) fn context(&self) -> Context {
         Context {
             command: self.command.clone(),
@@ -64,8 +64,8 @@ impl Answer {
         }
     }
 
-    /// What no line of a tool says.
-    pub(in crate::cli) fn report_input(&self, terminal: &Terminal) {
+    /// Notes conditions of the measured runs that the output for tools does not reproduce.
+    pub(in crate::cli) fn note_conditions(&self, terminal: &Terminal) {
         if let Some(input) = &self.input {
             terminal.note(&format!("It read its standard input from {input}."));
         }
@@ -84,12 +84,12 @@ impl Answer {
     }
 }
 
-/// Which arm of a record is meant, and where it is to go.
+/// Which arm of a record to apply, and where.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct ArmChoice {
-    /// Its name; `None`: that of the verdict.
+    /// The arm of `--arm`; `None` for that of the verdict.
     name: Option<String>,
-    /// The options for what is done with it, for the command that a refusal shows.
+    /// Options of this call, which the command suggested by an error repeats.
     options: Vec<String>,
 }
 
@@ -112,9 +112,9 @@ impl ArmChoice {
         }
     }
 
-    /// The command that applies an arm whatever the verdict, with the names of all: the end of a
-    /// refusal. `suggested`: the arm in the command.
-    fn way_out(&self, id: &str, suggested: Option<&str>, names: &[&str]) -> String {
+    /// Ends an error: lists the arms, and suggests a command that applies one whatever the
+    /// verdict, `suggested` or else the first. Empty if there are no arms.
+    fn suggest_arm(&self, id: &str, suggested: Option<&str>, names: &[&str]) -> String {
         let Some(arm) = suggested.or(names.first().copied()) else {
             return String::new();
         };
@@ -127,7 +127,7 @@ impl ArmChoice {
         )
     }
 
-    /// The arm that was named.
+    /// Finds the arm of `--arm`; `None` without the option.
     fn find<'a, T>(
         &self,
         id: &str,
@@ -149,7 +149,7 @@ impl ArmChoice {
     }
 }
 
-/// Reads the answer off a record.
+/// Reads the answer from a record.
 pub(super) fn read_answer(stored: &Stored, choice: &ArmChoice) -> anyhow::Result<Answer> {
     match stored.record()? {
         AnyRecord::Comparison(record) => answer_from_comparison(&record, choice),
@@ -163,7 +163,8 @@ pub(super) fn read_answer(stored: &Stored, choice: &ArmChoice) -> anyhow::Result
     }
 }
 
-fn answer(id: &str, host: &HostRecord) -> Answer {
+/// The answer to change nothing, for a record of this host.
+fn unchanged_answer(id: &str, host: &HostRecord) -> Answer {
     Answer {
         id: id.to_owned(),
         host: host.name(),
@@ -179,20 +180,20 @@ fn answer(id: &str, host: &HostRecord) -> Answer {
     }
 }
 
-/// Why no arm is applied, and how to apply one all the same.
-fn no_best_arm(id: &str, sentence: &str, way_out: &str) -> anyhow::Error {
+/// The error that a record has no best arm.
+fn no_best_arm(id: &str, sentence: &str, hint: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "record {id} has no best arm ({}); measure longer{way_out}",
+        "record {id} has no best arm ({}); measure longer{hint}",
         sentence.trim_end_matches('.')
     )
 }
 
-/// The record's own words on why, and how to apply it all the same.
-fn not_recommended(id: &str, advice: &str, way_out: &str) -> anyhow::Error {
-    anyhow::anyhow!("record {id}: {}{way_out}", advice.trim_end_matches('.'))
+/// The error that a record advises against its best arm.
+fn not_recommended(id: &str, advice: &str, hint: &str) -> anyhow::Error {
+    anyhow::anyhow!("record {id}: {}{hint}", advice.trim_end_matches('.'))
 }
 
-/// The arm of a comparison that looks best, if only by its estimate.
+/// The best arm of a comparison, or without one the arm with the best estimate.
 fn likely_best(record: &Comparison) -> Option<&str> {
     let contrasts = record.contrasts.iter();
     let best = contrasts.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
@@ -200,7 +201,7 @@ fn likely_best(record: &Comparison) -> Option<&str> {
     record.best.as_deref().or(best)
 }
 
-/// The arm of the verdict; of one that says nothing matters, the baseline.
+/// Reads the recommended arm: the baseline if the verdict is that placements do not matter.
 pub(in crate::cli) fn answer_from_comparison(
     record: &Comparison,
     choice: &ArmChoice,
@@ -217,14 +218,14 @@ pub(in crate::cli) fn answer_from_comparison(
     let Some(arm) = named.or_else(|| record.recommended_arm()) else {
         let valid = record.arms.iter().filter(|arm| arm.invalid.is_none());
         let names: Vec<&str> = valid.map(|arm| arm.name.as_str()).collect();
-        let way_out = choice.way_out(id, likely_best(record), &names);
+        let hint = choice.suggest_arm(id, likely_best(record), &names);
         return Err(match record.verdict.not_recommended {
-            Some(_) => not_recommended(id, &record.verdict.advice, &way_out),
-            None => no_best_arm(id, &record.verdict.sentence, &way_out),
+            Some(_) => not_recommended(id, &record.verdict.advice, &hint),
+            None => no_best_arm(id, &record.verdict.sentence, &hint),
         });
     };
     let is_recipe = arm.workload.recipe.is_some();
-    // The advice is the same as of a verdict to leave it alone.
+    // A verdict without commands that prefers the baseline advises to change nothing.
     let changes_nothing =
         arm.name == record.baseline && record.verdict.commands.is_empty() && named.is_none();
     Ok(Answer {
@@ -240,7 +241,7 @@ pub(in crate::cli) fn answer_from_comparison(
         environment: arm.workload.environment.clone(),
         input: arm.workload.input.clone(),
         nothing_to_apply: (is_idle || changes_nothing).then(|| record.verdict.sentence.clone()),
-        ..answer(&record.id, &record.host)
+        ..unchanged_answer(&record.id, &record.host)
     })
 }
 
@@ -252,11 +253,11 @@ fn answer_from_search(record: &SearchRecord, choice: &ArmChoice) -> anyhow::Resu
         matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter) && named.is_none();
     let Some(arm) = named.or_else(|| record.recommended_arm()) else {
         let names: Vec<&str> = record.arms.iter().map(|arm| arm.name.as_str()).collect();
-        let names = &names[..names.len().min(MAX_NAMES)];
-        let way_out = choice.way_out(id, record.best.as_deref(), names);
+        let names = &names[..names.len().min(MAX_LISTED_ARMS)];
+        let hint = choice.suggest_arm(id, record.best.as_deref(), names);
         return Err(match record.verdict.not_recommended {
-            Some(_) => not_recommended(id, &record.verdict.advice, &way_out),
-            None => no_best_arm(id, &record.verdict.sentence, &way_out),
+            Some(_) => not_recommended(id, &record.verdict.advice, &hint),
+            None => no_best_arm(id, &record.verdict.sentence, &hint),
         });
     };
     let (command, environment) = record.command_line(arm);
@@ -268,11 +269,11 @@ fn answer_from_search(record: &SearchRecord, choice: &ArmChoice) -> anyhow::Resu
         input: record.workload.input.clone(),
         threads: arm.threads,
         nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
-        ..answer(&record.id, &record.host)
+        ..unchanged_answer(&record.id, &record.host)
     })
 }
 
-/// The fastest cell, if the whole bench is about one kernel and question.
+/// Reads the fastest cell; an error if the bench has several kernels, or the cell may be no faster.
 fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answer> {
     let id = &record.id;
     let [kernel] = &record.kernels[..] else {
@@ -296,8 +297,8 @@ fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answe
             cell.name
         );
         let names: Vec<&str> = usable.map(|cell| cell.name.as_str()).collect();
-        let way_out = choice.way_out(id, Some(&cell.name), &names);
-        return Err(no_best_arm(id, &why, &way_out));
+        let hint = choice.suggest_arm(id, Some(&cell.name), &names);
+        return Err(no_best_arm(id, &why, &hint));
     }
     Ok(Answer {
         placement: cell.placement.clone(),
@@ -306,6 +307,6 @@ fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answe
             .map(str::to_owned)
             .to_vec(),
         threads: Some(cell.threads),
-        ..answer(&record.id, &record.host)
+        ..unchanged_answer(&record.id, &record.host)
     })
 }

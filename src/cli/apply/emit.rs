@@ -1,4 +1,4 @@
-//! `apply --as`: an answer in the words of other tools.
+//! `apply --as`: prints a placement in the syntax of other tools.
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::args::{ApplyArgs, Global};
 use super::super::machine::open_machine;
-use super::super::opening::needed_store;
+use super::super::opening::require_store;
 use super::super::terminal::Terminal;
 use super::answer::{Answer, ArmChoice, NOTHING_TO_APPLY, read_answer};
 use pinwise_machine::linux::CycleCounting;
@@ -36,7 +36,7 @@ pub(super) fn apply(
         }
         (None, Some(id)) => {
             let answer = read_answer(
-                &needed_store(global)?.load(id)?,
+                &require_store(global)?.load(id)?,
                 &ArmChoice::from_args(global, args),
             )?;
             let context = answer.context();
@@ -48,14 +48,14 @@ pub(super) fn apply(
         context.command.clone_from(&args.argv);
     }
     context.threads = args.threads.or(context.threads);
-    let whose = if record.is_some() {
+    let source = if record.is_some() {
         "RECORD"
     } else {
         "--place"
     };
-    let realised = placement.realise(&topology).context(whose)?;
+    let realised = placement.realise(&topology).context(source)?;
     if let Some(answer) = &record {
-        report(answer, &realised, &topology, terminal);
+        note_differences(answer, &realised, &topology, terminal);
         if answer.has_nothing_to_apply() && !terminal.is_json() {
             terminal.print(&format!("# {NOTHING_TO_APPLY}\n"))?;
             return Ok(Exit::Done);
@@ -63,7 +63,7 @@ pub(super) fn apply(
     }
     let targets = targets.unwrap_or_else(|| {
         terminal.note("For other tools: --as TOOL, or all (pinwise apply --help).");
-        vec![Target::new(usual_tool(&realised))]
+        vec![Target::new(default_tool(&realised))]
     });
     let emissions: Vec<Emission> = targets
         .iter()
@@ -73,16 +73,21 @@ pub(super) fn apply(
     Ok(Exit::Done)
 }
 
-/// What most people would type.
-const fn usual_tool(realised: &Realised) -> Tool {
+/// The tool that most people would use.
+const fn default_tool(realised: &Realised) -> Tool {
     match realised.memory {
         Some(_) => Tool::Numactl,
         None => Tool::Taskset,
     }
 }
 
-/// Remarks on an answer before it is applied here.
-fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
+/// Notes how the record's machine and runs differ from what is printed.
+fn note_differences(
+    answer: &Answer,
+    realised: &Realised,
+    topology: &Topology,
+    terminal: &Terminal,
+) {
     if answer.shape_hash != format!("{:016x}", topology.shape_hash()) {
         terminal.warn(&format!(
             "record {} is from another machine ({}) with another shape: measure here before you rely on it",
@@ -94,20 +99,20 @@ fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &
             answer.id, answer.cpus, answer.placement, realised.cpus
         ));
     }
-    answer.report_input(terminal);
+    answer.note_conditions(terminal);
     if let Some(why) = &answer.nothing_to_apply {
         terminal.note(&format!("Nothing needs applying: {why}"));
     }
 }
 
-/// Prints what the tools need.
+/// Prints the emissions as text, or with the placement as JSON.
 pub(in crate::cli) fn print(
     realised: &Realised,
     emissions: &[Emission],
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
     if terminal.is_json() {
-        let tools: Vec<serde_json::Value> = emissions.iter().map(as_json).collect();
+        let tools: Vec<serde_json::Value> = emissions.iter().map(emission_to_json).collect();
         return terminal.print_json(&json!({
             "placement": realised.placement.to_string(),
             "cpus": realised.cpus.to_string(),
@@ -120,12 +125,12 @@ pub(in crate::cli) fn print(
     }
     let texts: Vec<String> = emissions
         .iter()
-        .map(|emission| pinwise_report::emission(emission, terminal.palette()))
+        .map(|emission| pinwise_report::render_emission(emission, terminal.palette()))
         .collect();
     terminal.print(&texts.join("\n"))
 }
 
-pub(super) fn as_json(emission: &Emission) -> serde_json::Value {
+pub(super) fn emission_to_json(emission: &Emission) -> serde_json::Value {
     let pieces: Vec<serde_json::Value> = emission
         .pieces
         .iter()

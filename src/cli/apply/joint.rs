@@ -1,4 +1,4 @@
-//! `apply --as` of a joint plan: all its programs in one configuration.
+//! `apply --as` for a joint plan: prints all its programs in one configuration.
 
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -6,17 +6,17 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::args::{ApplyArgs, Global};
 use super::super::machine::open_machine;
-use super::super::opening::needed_store;
+use super::super::opening::require_store;
 use super::super::terminal::Terminal;
 use super::answer::NOTHING_TO_APPLY;
-use super::emit::as_json;
+use super::emit::emission_to_json;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{JointPlace, Target, emit_jointly};
 use pinwise_record::{AnyRecord, Comparison, VerdictKind};
 use pinwise_topology::Topology;
 
-/// `None` if no record of a joint plan is named.
+/// Prints the joint plan that the arguments name; `None` if they name none.
 pub(super) fn apply(
     global: &Global,
     args: &ApplyArgs,
@@ -25,7 +25,7 @@ pub(super) fn apply(
     let Some(id) = args.record.as_ref().filter(|_| args.place.is_none()) else {
         return Ok(None);
     };
-    match needed_store(global)?.load(id)?.record()? {
+    match require_store(global)?.load(id)?.record()? {
         AnyRecord::Comparison(record) if record.joint.is_some() => {
             let targets = args.target.as_deref().map(Target::parse_list);
             let targets = targets.transpose().context("--as")?;
@@ -98,14 +98,14 @@ fn print(
                 "cpus": program.place.cpus.to_string(),
             })
         });
-        let tools: Vec<_> = emissions.iter().map(as_json).collect();
+        let tools: Vec<_> = emissions.iter().map(emission_to_json).collect();
         let places: Vec<_> = places.collect();
         terminal.print_json(&json!({ "programs": places, "tools": tools }))?;
         return Ok(Exit::Done);
     }
     let texts: Vec<String> = emissions
         .iter()
-        .map(|emission| pinwise_report::emission(emission, terminal.palette()))
+        .map(|emission| pinwise_report::render_emission(emission, terminal.palette()))
         .collect();
     terminal.print(&texts.join("\n"))?;
     Ok(Exit::Done)

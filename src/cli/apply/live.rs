@@ -1,15 +1,15 @@
-//! `apply --pid`, `--unit`, `--cgroup`: running threads.
+//! `apply --pid`, `--unit`, `--cgroup`: places running threads.
 //!
-//! They are placed, followed while pinwise runs, and restored at the end.
+//! New threads are placed too while pinwise runs; at the end all get their old CPUs back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::super::args::{ApplyArgs, Global};
-use super::super::machine::live_host;
-use super::super::opening::needed_store;
+use super::super::machine::open_live_host;
+use super::super::opening::require_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, plan, restore};
 use super::answer::{ArmChoice, read_answer};
@@ -23,8 +23,8 @@ use pinwise_report::visible;
 use pinwise_study::live::service_record;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Looks before reporting where the threads run, and the time between them.
-const FIRST_LOOKS: usize = 5;
+/// Observations before the report on where the threads run, and the time between them.
+const FIRST_OBSERVATIONS: usize = 5;
 const FIRST_STEP: Duration = Duration::from_millis(100);
 
 pub(super) fn apply(
@@ -34,8 +34,8 @@ pub(super) fn apply(
 ) -> anyhow::Result<Exit> {
     let placement = choose_placement(global, args)?;
     check_memory(&placement)?;
-    restore::offer(terminal);
-    let (pins, mut host) = live_host(global, "apply --pid", &args.irqs)?;
+    restore::note_leftovers(terminal);
+    let (pins, mut host) = open_live_host(global, "apply --pid", &args.irqs)?;
     let target = find_target(
         args.pid,
         args.unit.as_deref(),
@@ -46,7 +46,7 @@ pub(super) fn apply(
     let (topology, _) = host.topology()?;
     let topology = service.topology(&topology)?;
     let place = placement.realise(&topology).context("--place")?;
-    let interrupts = interrupts(args, &topology, &service, &place)?;
+    let interrupts = plan_interrupts(args, &topology, &service, &place)?;
     if place.memory.is_some() && topology.usable_memory_nodes().len() < 2 {
         let argument = match args.memory {
             true => "--memory".to_owned(),
@@ -67,24 +67,24 @@ pub(super) fn apply(
     }
     let mut applied = begin_record(&service, &place);
     let began = host.now();
-    let wanted = TemporaryWish {
-        wish: wish(args, &place),
+    let temporary = TemporaryWish {
+        wish: wish_for_threads(args, &place),
         place: &place,
         interrupts,
         lasts: args.lasts,
     };
-    let ended = keep(&mut service, &wanted, &mut host, &mut applied, terminal);
-    let unset = service.restore_host();
+    let ended = place_until_end(&mut service, &temporary, &mut host, &mut applied, terminal);
+    let undone = service.restore_host();
     let stayed = service.move_memory_back();
     let (returned, exit) = (service.restore_masks(), ended?);
-    note_interrupts(&mut applied, &unset, terminal);
-    note_returned(&mut applied, &service, &stayed, terminal);
+    note_interrupts(&mut applied, &undone, terminal);
+    note_returned_memory(&mut applied, &service, &stayed, terminal);
     applied.elapsed_s = host.now().saturating_sub(began).as_secs_f64();
-    close(&mut applied, &service, returned, terminal)?;
+    report_end(&mut applied, &service, returned, terminal)?;
     Ok(exit)
 }
 
-/// Whose threads are meant.
+/// The process, unit or cgroup whose threads are to be placed.
 pub(in crate::cli) fn find_target(
     pid: Option<i32>,
     unit: Option<&str>,
@@ -99,7 +99,7 @@ pub(in crate::cli) fn find_target(
     }
 }
 
-/// Only pages that exist can be moved, and only to nodes.
+/// Refuses memory policies other than moving pages: only the program itself can set them.
 fn check_memory(placement: &Placement) -> anyhow::Result<()> {
     match placement.memory.as_ref().map(|memory| memory.policy) {
         None | Some(MemoryPolicy::Bind | MemoryPolicy::Preferred) => Ok(()),
@@ -110,7 +110,7 @@ fn check_memory(placement: &Placement) -> anyhow::Result<()> {
     }
 }
 
-/// The placement that was requested, with its memory.
+/// The requested placement, with the memory policy of `--memory`.
 fn choose_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     let mut placement = load_placement(global, args)?;
     if args.memory && placement.memory.is_none() {
@@ -119,7 +119,7 @@ fn choose_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placeme
     Ok(placement)
 }
 
-/// The placement that was named, or that of a record's best arm.
+/// The placement of `--place`, or that of a record's best arm.
 fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     if let Some(place) = &args.place {
         return place.parse().context("--place");
@@ -131,7 +131,7 @@ fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement
         bail!("say where its threads should run: --place one-per-core, or a stored record");
     };
     let answer = read_answer(
-        &needed_store(global)?.load(id)?,
+        &require_store(global)?.load(id)?,
         &ArmChoice::from_args(global, args),
     )?;
     if let Some(sentence) = &answer.nothing_to_apply {
@@ -140,13 +140,13 @@ fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement
     answer.placement.parse().with_context(|| id.clone())
 }
 
-/// Are threads and memory to stay unchanged?
+/// Are only interrupts to be moved?
 fn is_only_interrupts(args: &ApplyArgs) -> bool {
     let is_placed = args.place.is_some() || args.record.is_some() || args.memory;
     !args.irqs.is_empty() && !is_placed
 }
 
-/// What to set for a while.
+/// What to change until the end.
 struct TemporaryWish<'a> {
     wish: Wish,
     place: &'a Realised,
@@ -154,7 +154,7 @@ struct TemporaryWish<'a> {
     lasts: Option<Duration>,
 }
 
-fn wish(args: &ApplyArgs, place: &Realised) -> Wish {
+fn wish_for_threads(args: &ApplyArgs, place: &Realised) -> Wish {
     match place.placement.kind {
         _ if is_only_interrupts(args) => Wish::Before,
         Kind::Bound => Wish::Bound(place.order.clone()),
@@ -162,8 +162,8 @@ fn wish(args: &ApplyArgs, place: &Realised) -> Wish {
     }
 }
 
-/// The CPUs of interrupts; nothing is changed yet.
-fn interrupts(
+/// The CPUs that interrupts are to have; nothing is changed yet.
+fn plan_interrupts(
     args: &ApplyArgs,
     topology: &Topology,
     service: &Service,
@@ -176,7 +176,7 @@ fn interrupts(
         true => service.granted(),
         false => place.cpus.clone(),
     };
-    plan::interrupts_together(&args.irqs, topology.clone(), &program)
+    plan::realise_interrupts(&args.irqs, topology.clone(), &program)
 }
 
 /// Moves interrupts, and reports where they were.
@@ -189,11 +189,11 @@ fn move_interrupts(
     }
     let setting = RunSetting::Interrupts(interrupts.clone());
     service.set_host(&[setting]).context("--irq")?;
-    let moved = service.host_changes().filter_map(moved_interrupt);
+    let moved = service.host_changes().filter_map(describe_moved_interrupt);
     Ok(moved.collect())
 }
 
-fn moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
+fn describe_moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
     let (irq, queue, before, asked) = match entry {
         Entry::Interrupt {
             number,
@@ -216,18 +216,18 @@ fn moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
     })
 }
 
-/// Which interrupts are back on their CPUs.
-fn note_interrupts(applied: &mut Applied, unset: &[(Entry, UndoOutcome)], terminal: &Terminal) {
-    for (entry, outcome) in unset {
+/// Notes which interrupts are back on their old CPUs.
+fn note_interrupts(applied: &mut Applied, undone: &[(Entry, UndoOutcome)], terminal: &Terminal) {
+    for (entry, outcome) in undone {
         let is_returned = matches!(outcome, UndoOutcome::Restored | UndoOutcome::AsBefore);
         if !is_returned {
             terminal.warn(&format!("{entry}: {outcome}"));
         }
-        let Some(undone) = moved_interrupt(entry) else {
+        let Some(interrupt) = describe_moved_interrupt(entry) else {
             continue;
         };
         let mut moved = applied.interrupts.iter_mut();
-        if let Some(moved) = moved.find(|moved| **moved == undone) {
+        if let Some(moved) = moved.find(|moved| **moved == interrupt) {
             moved.returned = Some(is_returned);
         }
     }
@@ -243,30 +243,30 @@ fn note_interrupts(applied: &mut Applied, unset: &[(Entry, UndoOutcome)], termin
     }
 }
 
-/// Places, reports where the threads run, and follows until it is over.
-fn keep(
+/// Places the threads, reports where they run, and follows until the time or the program ends.
+fn place_until_end(
     service: &mut Service,
-    wanted: &TemporaryWish<'_>,
+    temporary: &TemporaryWish<'_>,
     host: &mut LinuxMachine,
     applied: &mut Applied,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let lasts = wanted.lasts;
+    let lasts = temporary.lasts;
     let end = lasts.map(|lasts| host.now() + lasts);
-    service.place(&wanted.wish)?;
-    applied.memory = move_memory(service, wanted.place)?;
-    applied.interrupts = move_interrupts(service, &wanted.interrupts)?;
-    let mut looks = 0;
+    service.place(&temporary.wish)?;
+    applied.memory = move_memory(service, temporary.place)?;
+    applied.interrupts = move_interrupts(service, &temporary.interrupts)?;
+    let mut observations = 0;
     loop {
-        let step = match looks < FIRST_LOOKS {
+        let step = match observations < FIRST_OBSERVATIONS {
             true => FIRST_STEP,
             false => service.pause(),
         };
-        let left = end.map(|end| end.saturating_sub(host.now()));
-        if left.is_some_and(|left| left.is_zero()) {
+        let remaining = end.map(|end| end.saturating_sub(host.now()));
+        if remaining.is_some_and(|remaining| remaining.is_zero()) {
             return Ok(Exit::Done);
         }
-        let exit = match host.wait(left.map_or(step, |left| left.min(step))) {
+        let exit = match host.wait(remaining.map_or(step, |remaining| remaining.min(step))) {
             Err(MachineError::Interrupted) if lasts.is_none() => Some(Exit::Done),
             Err(MachineError::Interrupted) => Some(Exit::Interrupted),
             Err(error) => return Err(error.into()),
@@ -278,9 +278,9 @@ fn keep(
             }
         }
         service.observe();
-        note(applied, service);
-        looks += 1;
-        if looks == FIRST_LOOKS && !terminal.is_json() {
+        update_record(applied, service);
+        observations += 1;
+        if observations == FIRST_OBSERVATIONS && !terminal.is_json() {
             report(applied, terminal)?;
         }
         if let Some(exit) = exit {
@@ -293,7 +293,7 @@ fn keep(
     }
 }
 
-/// Moves memory, if the placement says so.
+/// Moves memory if the placement has a policy; the bytes on each node before and after.
 fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option<AppliedMemory>> {
     let Some(memory) = &place.memory else {
         return Ok(None);
@@ -302,14 +302,12 @@ fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option
     let before = service.memory();
     service.move_memory(&nodes)?;
     let after = service.memory();
-    let on = |nodes: &BTreeMap<usize, u64>, node| nodes.get(&node).copied().unwrap_or(0);
-    let mut all: Vec<usize> = before.keys().chain(after.keys()).copied().collect();
-    all.sort_unstable();
-    all.dedup();
-    let nodes = all.into_iter().map(|node| AppliedNode {
+    let bytes_on = |nodes: &BTreeMap<usize, u64>, node| nodes.get(&node).copied().unwrap_or(0);
+    let used_nodes: BTreeSet<usize> = before.keys().chain(after.keys()).copied().collect();
+    let nodes = used_nodes.into_iter().map(|node| AppliedNode {
         node,
-        before_bytes: on(&before, node),
-        placed_bytes: on(&after, node),
+        before_bytes: bytes_on(&before, node),
+        placed_bytes: bytes_on(&after, node),
         returned_bytes: None,
     });
     Ok(Some(AppliedMemory {
@@ -318,8 +316,13 @@ fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option
     }))
 }
 
-/// Notes where memory is after it was moved back, for processes that still exist.
-fn note_returned(applied: &mut Applied, service: &Service, stayed: &[String], terminal: &Terminal) {
+/// Notes where memory is after it was moved back; `stayed` says why some was not.
+fn note_returned_memory(
+    applied: &mut Applied,
+    service: &Service,
+    stayed: &[String],
+    terminal: &Terminal,
+) {
     let Some(memory) = &mut applied.memory else {
         return;
     };
@@ -360,8 +363,8 @@ fn begin_record(service: &Service, place: &Realised) -> Applied {
     }
 }
 
-/// What is known so far; of a service that has ended, what was known last.
-fn note(applied: &mut Applied, service: &Service) {
+/// Updates what is known so far; a service that has ended keeps its last CPUs.
+fn update_record(applied: &mut Applied, service: &Service) {
     let granted = service.granted();
     if granted != CpuSet::new() {
         applied.granted_cpus = granted.to_string();
@@ -374,7 +377,7 @@ fn note(applied: &mut Applied, service: &Service) {
     applied.left_alone = service.left_alone();
 }
 
-/// Asked, granted, observed.
+/// Prints the requested, granted and observed CPUs.
 fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.print(&pinwise_report::describe_applied(applied))?;
     if let Some(memory) = &applied.memory {
@@ -396,7 +399,7 @@ fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn close(
+fn report_end(
     applied: &mut Applied,
     service: &Service,
     returned: RestoreSummary,

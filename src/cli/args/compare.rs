@@ -182,7 +182,7 @@ pub struct CompareArgs {
     pub what_if: WhatIfArgs,
     /// The user's default placements.
     #[arg(skip)]
-    pub usual_places: Vec<String>,
+    pub default_places: Vec<String>,
     /// What all experiments take.
     #[command(flatten)]
     pub experiment: ExperimentArgs,

@@ -1,12 +1,12 @@
-//! Options of a command that are described only when it is called.
+//! Options of a command that are built only when it is called.
 
 use std::ops::{Deref, DerefMut};
 
 use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Id};
 
-/// The arguments of one of many commands. Descriptions of all options of all
-/// commands take longer than most calls have to do.
+/// The arguments of one command. Building the options of all commands takes longer than most calls
+/// take to run.
 #[derive(Debug)]
 pub struct Deferred<T>(Box<T>);
 
@@ -33,7 +33,7 @@ impl<T: Args> Args for Deferred<T> {
         command.defer(T::augment_args)
     }
 
-    /// At once: [`super::help::whole`] asks for it.
+    /// Not deferred: [`super::help::build_all_commands`] needs all options.
     fn augment_args_for_update(command: Command) -> Command {
         T::augment_args(command)
     }

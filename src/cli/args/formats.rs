@@ -1,11 +1,11 @@
-//! Which formats each command prints. Its help lists no other, and any other is refused.
+//! Which formats each command prints. Its help lists only these, and others are refused.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, ValueEnum};
 
 use super::Format;
 
-/// The formats of a command, named by its words.
+/// The formats of the command with these words, such as `record show`.
 fn formats_of(words: &[&str]) -> &'static [Format] {
     match words {
         ["topology"] => &[Format::Text, Format::Json, Format::Xml],
@@ -15,7 +15,7 @@ fn formats_of(words: &[&str]) -> &'static [Format] {
     }
 }
 
-/// The same command line, for help: each command lists only the formats that it prints.
+/// For help: makes each command list only the formats that it prints.
 pub(super) fn list_own_formats(command: Command) -> Command {
     let format = command.get_arguments().find(|arg| arg.get_id() == "format");
     match format.cloned() {
@@ -24,18 +24,18 @@ pub(super) fn list_own_formats(command: Command) -> Command {
     }
 }
 
-fn list_formats_of_command(command: Command, format: &Arg, around: &[&str]) -> Command {
+fn list_formats_of_command(command: Command, format: &Arg, parents: &[&str]) -> Command {
     let name = command.get_name().to_owned();
-    let words: Vec<&str> = around.iter().copied().chain([name.as_str()]).collect();
-    let known = formats_of(&words).iter();
-    let own = PossibleValuesParser::new(known.filter_map(Format::to_possible_value))
+    let words: Vec<&str> = parents.iter().copied().chain([name.as_str()]).collect();
+    let supported = formats_of(&words).iter();
+    let parser = PossibleValuesParser::new(supported.filter_map(Format::to_possible_value))
         .try_map(|name| Format::from_str(&name, false));
     command
-        .arg(format.clone().value_parser(own))
+        .arg(format.clone().value_parser(parser))
         .mut_subcommands(|sub| list_formats_of_command(sub, format, &words))
 }
 
-/// Why the command that is called does not print this format, if so.
+/// The error if the called command does not print the requested format.
 pub(in crate::cli) fn refuse_format(matches: &ArgMatches) -> Option<String> {
     let format = *matches.get_one::<Format>("format")?;
     let mut words = Vec::new();
@@ -44,18 +44,19 @@ pub(in crate::cli) fn refuse_format(matches: &ArgMatches) -> Option<String> {
         words.push(name);
         inner = deeper;
     }
-    let known = formats_of(&words);
-    if known.contains(&format) {
+    let supported = formats_of(&words);
+    if supported.contains(&format) {
         return None;
     }
     let name = |format: &Format| {
         let value = format.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     };
-    let (format, known): (_, Vec<String>) = (name(&format), known.iter().map(name).collect());
+    let (format, supported): (_, Vec<String>) =
+        (name(&format), supported.iter().map(name).collect());
     Some(format!(
         "--format {format}: pinwise {} prints {}; a stored record: pinwise record show ID --format {format}",
         words.join(" "),
-        known.join(" or "),
+        supported.join(" or "),
     ))
 }

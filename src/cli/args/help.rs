@@ -1,4 +1,4 @@
-//! `-h` and `--help`: groups of commands, what only the long one has, and how the short one fits a
+//! `-h` and `--help`: groups of commands, options that only `--help` shows, and how `-h` fits a
 //! screen.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("More", &["reproduce", "completions"]),
 ];
 
-/// Options that `-h` leaves to `--help`, whichever command has them.
+/// Options that only `--help` shows, in every command.
 const RARE: [&str; 54] = [
     "abort_if_worse",
     "arms",
@@ -80,14 +80,14 @@ const RARE: [&str; 54] = [
 ];
 
 /// Commands with so many options that `--help` has only a line for each; man pages and the
-/// reference have their full texts.
+/// reference have their show_in_full texts.
 const MANY_OPTIONS: [&str; 1] = ["compare"];
 
-/// Options that are another's in other tools' words.
-const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
+/// Options that repeat another one under the name that other tools use.
+const ALIASES: [&str; 2] = ["parameter_lists", "show_output"];
 
-/// Options that only refine another one; for commands with many options only the reference has
-/// them.
+/// Options that only refine another one: the help of commands with many options leaves them to the
+/// reference.
 const REFINEMENTS: [&str; 10] = [
     "arms",
     "companion_metric_commands",
@@ -101,8 +101,8 @@ const REFINEMENTS: [&str; 10] = [
     "with_core_scheduling",
 ];
 
-/// With every option and example in its help, laid out as closely as in the short one.
-fn full(command: clap::Command) -> clap::Command {
+/// Makes the help show every option and example in show_in_full, in the dense layout of `-h`.
+fn show_in_full(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().cloned();
     let about = command.get_long_about().cloned();
     let command = command.mut_args(|arg| match arg.get_long_help().cloned() {
@@ -117,24 +117,23 @@ fn full(command: clap::Command) -> clap::Command {
         Some(about) => command.about(about),
         None => command,
     };
-    command.mut_subcommands(full)
+    command.mut_subcommands(show_in_full)
 }
 
-/// With a help of two screens at most.
-fn long(command: clap::Command) -> clap::Command {
+/// Makes the help show every option, a line each where there are many: two screens at most.
+fn show_all_options(command: clap::Command) -> clap::Command {
     let has_many = |command: &clap::Command| MANY_OPTIONS.contains(&command.get_name());
-    full(command).mut_subcommands(|command| match has_many(&command) {
-        true => one_line_each(command.mut_args(|arg| {
+    show_in_full(command).mut_subcommands(|command| match has_many(&command) {
+        true => shorten_each_to_line(command.mut_args(|arg| {
             let id = arg.get_id().as_str();
-            let is_left_out = OTHER_WORDS.contains(&id) || REFINEMENTS.contains(&id);
+            let is_left_out = ALIASES.contains(&id) || REFINEMENTS.contains(&id);
             arg.hide_short_help(is_left_out)
         })),
         false => command,
     })
 }
 
-/// Both spellings of the help option print the present help: which one that is has been chosen
-/// before.
+/// Makes `-h` and `--help` print the same help: its extent was chosen before parsing.
 fn add_help_option(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
     let help = clap::Arg::new("help")
         .short('h')
@@ -149,9 +148,9 @@ fn add_help_option(command: clap::Command, heading: Option<&'static str>) -> cla
         .mut_subcommands(|command| add_help_option(command, Some("Global options")))
 }
 
-/// With a help that fits one screen: the usual options, a line each, and nothing after the
+/// Makes the help fit one screen: the common options, a line each, and nothing after the
 /// examples but a file that the command needs.
-fn brief(command: clap::Command) -> clap::Command {
+fn show_common_options(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let is_rare = RARE.contains(&arg.get_id().as_str());
         let is_option = arg.get_long().is_some();
@@ -160,16 +159,16 @@ fn brief(command: clap::Command) -> clap::Command {
             false => arg,
         }
     });
-    let command = one_line_each(command);
+    let command = shorten_each_to_line(command);
     let after = command.get_after_help().map(ToString::to_string);
     let command = match after.as_deref() {
         Some(after) => command.after_help(keep_examples(after)),
         None => command,
     };
-    command.mut_subcommands(brief)
+    command.mut_subcommands(show_common_options)
 }
 
-/// The examples, with that of a file.
+/// Keeps the examples (the first paragraph) and the example of a file.
 fn keep_examples(after: &str) -> String {
     let paragraphs = after.split("\n\n").enumerate();
     let is_file = |text: &str| {
@@ -182,21 +181,21 @@ fn keep_examples(after: &str) -> String {
     kept.join("\n\n")
 }
 
-/// With as much of each option's text as fits into a line.
-fn one_line_each(command: clap::Command) -> clap::Command {
-    let columns = columns_of_groups(&command);
+/// Cuts the text of each option to what fits into a line.
+fn shorten_each_to_line(command: clap::Command) -> clap::Command {
+    let columns = text_columns_by_heading(&command);
     command.mut_args(|arg| {
         let column = columns.get(&heading_of(&arg)).copied().unwrap_or_default();
         shorten_to_line(arg, WIDTH.saturating_sub(column))
     })
 }
 
-/// Columns of a help on a terminal of the usual width.
+/// The width of the help in columns.
 const WIDTH: usize = 80;
 
-/// What clap sets beside the longest option of a group: two indents, a short
+/// Columns that clap adds to the longest option of a group: two indents, a short
 /// name, and the gap before its text.
-const BESIDE_OPTION: usize = 12;
+const OPTION_MARGIN: usize = 12;
 
 fn heading_of(arg: &clap::Arg) -> Option<String> {
     match arg.is_positional() {
@@ -206,22 +205,22 @@ fn heading_of(arg: &clap::Arg) -> Option<String> {
 }
 
 /// The column at which the texts of each group of options begin.
-fn columns_of_groups(command: &clap::Command) -> HashMap<Option<String>, usize> {
+fn text_columns_by_heading(command: &clap::Command) -> HashMap<Option<String>, usize> {
     let mut columns = HashMap::new();
     let shown = command
         .get_arguments()
         .filter(|arg| !arg.is_hide_set() && !arg.is_hide_short_help_set());
     for arg in shown {
-        let column = written_width(arg) + BESIDE_OPTION;
+        let column = option_width(arg) + OPTION_MARGIN;
         let widest = columns.entry(heading_of(arg)).or_default();
         *widest = column.max(*widest);
     }
     columns
 }
 
-/// Columns that an option takes with its values. (Its own `Display` asks for the
+/// Columns that an option takes with its values. (Its `Display` needs the
 /// number of values, which clap sets only as it parses.)
-fn written_width(arg: &clap::Arg) -> usize {
+fn option_width(arg: &clap::Arg) -> usize {
     let name = arg.get_long().map_or(0, |long| "--".len() + long.len());
     let takes_values = arg.get_action().takes_values();
     let values = arg.get_value_names().filter(|_| takes_values);
@@ -232,7 +231,7 @@ fn written_width(arg: &clap::Arg) -> usize {
         .sum::<usize>()
 }
 
-/// With as much of its help as fits into a line: whole clauses, with its possible values or its
+/// Cuts the help of an option to `room` columns: whole clauses, then its possible values or its
 /// default if there is room for either. The first clause always stays.
 fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else {
@@ -242,7 +241,7 @@ fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let (body, default) = match written.and_then(|(body, rest)| Some((body, rest.split_once(']')?)))
     {
         Some((body, (default, _))) => (body, format!(" [default: {default}]")),
-        None => (&*help, default_of(&arg)),
+        None => (&*help, format_default(&arg)),
     };
     let cuts = || clause_ends(body).chain([body.len()]);
     let room = room.saturating_sub(aliases_width(&arg));
@@ -251,15 +250,15 @@ fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
         cuts().filter(fits).last()
     };
     let endings = match arg.get_action().takes_values() {
-        true => vec![values_of(&arg), default],
+        true => vec![format_values(&arg), default],
         false => Vec::new(),
     };
     let mut filled = endings.iter().filter(|ending| !ending.is_empty());
-    let whole = filled.find_map(|ending| {
+    let extended = filled.find_map(|ending| {
         let at = longest(room.checked_sub(ending.chars().count())?)?;
         Some(format!("{}{ending}", &body[..at]))
     });
-    let text = whole.unwrap_or_else(|| {
+    let text = extended.unwrap_or_else(|| {
         let at = longest(room).or_else(|| cuts().next());
         body[..at.unwrap_or_default()].to_owned()
     });
@@ -273,7 +272,7 @@ fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
     }
 }
 
-/// Columns that clap writes other names of an option in, behind its text.
+/// Columns of the aliases that clap writes after the text of an option.
 fn aliases_width(arg: &clap::Arg) -> usize {
     let aliases = arg.get_visible_aliases().unwrap_or_default();
     aliases
@@ -283,7 +282,7 @@ fn aliases_width(arg: &clap::Arg) -> usize {
 }
 
 /// ` [default: 1%]`; empty if there is none to show.
-fn default_of(arg: &clap::Arg) -> String {
+fn format_default(arg: &clap::Arg) -> String {
     let values = arg.get_default_values().iter();
     let shown = values.filter(|_| !arg.is_hide_default_value_set());
     shown
@@ -292,7 +291,7 @@ fn default_of(arg: &clap::Arg) -> String {
 }
 
 /// ` [text, json, csv]`; empty if any value is possible.
-fn values_of(arg: &clap::Arg) -> String {
+fn format_values(arg: &clap::Arg) -> String {
     let values = arg.get_possible_values();
     let shown = values.iter().filter(|value| !value.is_hide_set());
     let names: Vec<&str> = shown.map(clap::builder::PossibleValue::get_name).collect();
@@ -302,7 +301,7 @@ fn values_of(arg: &clap::Arg) -> String {
     }
 }
 
-/// Where a help text may end early: after its first clause, outside of brackets.
+/// Byte offsets at which a help text may be cut: the ends of clauses outside of brackets.
 fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
     const ENDS: [&str; 4] = ["; ", ": ", " [", ", such as "];
     help.char_indices()
@@ -321,24 +320,24 @@ fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
 /// How much the help of a command contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum HelpExtent {
-    /// None is printed: nothing is laid out for it.
-    Unseen,
-    /// What is used every day.
+    /// No help is printed, so none is laid out.
+    None,
+    /// The common options.
     Brief,
     /// Every option, on two screens at most.
     Long,
-    /// Every option with its full text.
+    /// Every option with its show_in_full text.
     Full,
 }
 
-/// The command line for parsing a valid call: only the called command is described.
+/// The command line for parsing a valid call: only the called command's options are built.
 pub(in crate::cli) fn called_command_line() -> clap::Command {
     Cli::command()
 }
 
-/// Every command with its options: those that are updated are described at once, not
+/// Every command with its options: clap's methods for updates build them at once, not
 /// [deferred](super::deferred).
-fn whole() -> clap::Command {
+fn build_all_commands() -> clap::Command {
     let described = Command::augment_subcommands_for_update(clap::Command::new("pinwise"));
     Cli::command().mut_subcommands(|command| {
         let described = described.find_subcommand(command.get_name());
@@ -346,13 +345,13 @@ fn whole() -> clap::Command {
     })
 }
 
-/// The whole command line, its commands in groups.
+/// The command line with all commands, which the help lists in groups.
 pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
-        HelpExtent::Unseen => whole(),
-        HelpExtent::Brief => brief(list_own_formats(whole())),
-        HelpExtent::Long => long(list_own_formats(whole())),
-        HelpExtent::Full => full(list_own_formats(whole())),
+        HelpExtent::None => build_all_commands(),
+        HelpExtent::Brief => show_common_options(list_own_formats(build_all_commands())),
+        HelpExtent::Long => show_all_options(list_own_formats(build_all_commands())),
+        HelpExtent::Full => show_in_full(list_own_formats(build_all_commands())),
     };
     let command = add_help_option(command, None);
     let mut groups = String::new();

@@ -34,7 +34,7 @@ pub struct SchedulingArgs {
 }
 
 impl SchedulingArgs {
-    /// Is anything asked of the scheduler?
+    /// Is any of these options given?
     pub(in crate::cli) fn are_given(&self) -> bool {
         !self.policies.is_empty() || !self.nices.is_empty() || self.with_core_scheduling
     }

@@ -1,4 +1,4 @@
-//! What `pinwise topology` takes.
+//! Arguments of `pinwise topology`.
 
 use std::path::PathBuf;
 use std::time::Duration;

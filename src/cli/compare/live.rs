@@ -1,4 +1,4 @@
-//! `compare --pid`: placements rotated on a service while it runs.
+//! `compare --pid`: moves a running service between placements.
 
 use std::time::Duration;
 
@@ -6,11 +6,13 @@ use anyhow::{Context, bail};
 
 use super::super::apply::find_target;
 use super::super::args::{CompareArgs, Global};
-use super::super::machine::live_host;
+use super::super::machine::open_live_host;
 use super::super::outputs::check_outputs;
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, plan, restore};
-use super::{INTERRUPTS_MOVE, exit_of, exit_status_of_gates, finish, report_interrupt, run_plan};
+use super::{
+    INTERRUPTS_MOVE, exit_status, exit_status_of_gates, report_interrupt, run_plan, show_and_export,
+};
 use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
@@ -22,20 +24,20 @@ use pinwise_study::live::{ServiceState, add_service_findings, service_record};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
-/// Time that does not count after a change of placement.
+/// Time after a change of placement that does not count, without `--settle`.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A metric command without a limit of its own may take this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A metric command without `--timeout` may take this much longer than a sample.
+const METRIC_COMMAND_GRACE: Duration = Duration::from_secs(60);
 
 pub(super) fn compare(
     global: &Global,
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let metric = metric(args)?;
-    check_outputs(global, &export::outputs(&args.experiment.results), &[])?;
-    restore::offer(terminal);
-    let (pins, mut host) = live_host(global, "compare --pid", &args.interrupts.irqs)?;
+    let metric = parse_metric(args)?;
+    check_outputs(global, &export::result_files(&args.experiment.results), &[])?;
+    restore::note_leftovers(terminal);
+    let (pins, mut host) = open_live_host(global, "compare --pid", &args.interrupts.irqs)?;
     if !args.interrupts.irqs.is_empty() {
         terminal.warn(INTERRUPTS_MOVE);
     }
@@ -47,11 +49,11 @@ pub(super) fn compare(
         &mut host,
     )?;
     let service = Service::new(target.clone(), pins)?;
-    let (own, warnings) = host.topology()?;
-    let topology = service.topology(&own)?;
+    let (machine_topology, warnings) = host.topology()?;
+    let topology = service.topology(&machine_topology)?;
     let mut plan = make_plan(args, &metric, &target, &topology, terminal)?;
     plan.argv.clone_from(&global.argv);
-    let source = source(args, &plan, &own, terminal)?;
+    let source = choose_source(args, &plan, &machine_topology, terminal)?;
     if let Some(record) = &mut plan.service {
         record.metric_source = Some(source.name());
     }
@@ -97,19 +99,19 @@ pub(super) fn compare(
         aborted: machine.aborted(),
         has_ended: !machine.exists(),
     };
-    give_back(machine, terminal);
+    restore_threads(machine, terminal);
     add_service_findings(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
-    finish(&record, &args.experiment.results, terminal)?;
-    Ok(match exit(&record, &state) {
+    show_and_export(&record, &args.experiment.results, terminal)?;
+    Ok(match exit_status_of_service(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
         Exit::Done => exit_status_of_gates(&record, args, terminal),
         other => other,
     })
 }
 
-/// Restores every thread, and interrupts.
-fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
+/// Restores the CPUs of all threads, and interrupts; warns of what was not restored.
+fn restore_threads(mut machine: LiveMachine, terminal: &Terminal) {
     let (returned, unset) = machine.restore();
     if let Err(error) = unset {
         terminal.warn(&error.to_string());
@@ -122,19 +124,19 @@ fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
     }
 }
 
-/// A limit that the user set is a gate; anything else that failed is an error.
-fn exit(record: &Comparison, state: &ServiceState) -> Exit {
+/// Arms dropped by `--abort-if-worse` fail the gate; anything else that failed is an error.
+fn exit_status_of_service(record: &Comparison, state: &ServiceState) -> Exit {
     // An arm that was rolled back, or that failed otherwise, does not run again.
     let failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
     let is_limit = state.aborted > 0 && failed.count() == state.aborted;
-    match exit_of(record) {
+    match exit_status(record) {
         Exit::Error if !state.has_ended && is_limit => Exit::GateFailed,
         other => other,
     }
 }
 
-/// The figure: of the service's own.
-fn metric(args: &CompareArgs) -> anyhow::Result<Metric> {
+/// The service's own metric; also refuses options that make no sense for a service.
+fn parse_metric(args: &CompareArgs) -> anyhow::Result<Metric> {
     let live = &args.live;
     if live.metric_command.is_none() && live.metric_url.is_none() {
         bail!("a service is judged by its own metric: give --metric-command or --metric-url");
@@ -172,14 +174,14 @@ fn make_plan(
     let mut record = service_record(target.facts());
     let command = Command::from_argv(record.command.clone())?;
     let options = args.experiment.workload.for_command(0, 1, &[])?;
-    // Environment, input and time-out are the metric command's.
-    let of_service = plan::workload(&command, &options)?;
+    // Environment, input and time-out belong to the metric command.
+    let service_workload = plan::build_workload(&command, &options)?;
     let workload = Workload {
-        prepare: of_service.prepare,
-        conclude: of_service.conclude,
+        prepare: service_workload.prepare,
+        conclude: service_workload.conclude,
         ..Workload::new(command)
     };
-    let places = plan::live_places(args, topology, terminal)?;
+    let places = plan::live_placements(args, topology, terminal)?;
     let arms: Vec<ArmPlan> = places
         .into_iter()
         .map(|merged| {
@@ -199,9 +201,9 @@ fn make_plan(
     let mut arms = plan::add_interrupt_settings(arms, args, topology, terminal)?;
     let seed = plan::choose_seed(&args.experiment.effort);
     plan::make_unique(&mut arms);
-    let baseline = plan::baseline(args, &arms)?;
+    let baseline = plan::find_baseline(args, &arms)?;
     if args.placebo {
-        arms.push(plan::placebo(&arms[baseline]));
+        arms.push(plan::make_placebo(&arms[baseline]));
         plan::make_unique(&mut arms);
     }
     let (id, started) = plan::new_id_and_start();
@@ -210,12 +212,12 @@ fn make_plan(
     let plan = ComparePlan {
         id,
         started,
-        known: plan::find_moved_interrupts(&arms).into_iter().collect(),
+        known: plan::describe_moved_interrupts(&arms).into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
         metric: metric.clone(),
-        tuning: plan::tuning_of(args),
+        tuning: plan::compare_tuning(args),
         seed,
         output: pinwise_machine::Output::Keep,
         tags: args.experiment.results.tags.clone(),
@@ -226,12 +228,12 @@ fn make_plan(
     Ok(plan)
 }
 
-/// The source of the figure. A command runs on the CPUs that no placement uses, or on all if there
-/// are none: for every arm on the same ones, so that it does not make the difference.
-fn source(
+/// Where the metric comes from. A metric command runs on the CPUs that no placement uses, or on all
+/// if there are none: on the same ones for every arm, so that it does not favour one.
+fn choose_source(
     args: &CompareArgs,
     plan: &ComparePlan,
-    own: &Topology,
+    machine: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Source> {
     if let Some(url) = &args.live.metric_url {
@@ -241,24 +243,26 @@ fn source(
     let options = &args.experiment.workload;
     let command = plan::parse_line(line, options).context("--metric-command")?;
     plan::warn_of_shell_syntax(&command, Some(line), options, terminal);
-    let taken = plan.arms.iter().filter(|arm| !arm.is_default);
-    let taken = CpuSet::union_of(taken.map(|arm| &arm.place.cpus));
-    let free = own.allowed.difference(&taken);
-    let workload = plan::workload(&command, options)?;
+    let placed = plan.arms.iter().filter(|arm| !arm.is_default);
+    let taken = CpuSet::union_of(placed.map(|arm| &arm.place.cpus));
+    let free = machine.allowed.difference(&taken);
+    let workload = plan::build_workload(&command, options)?;
     let workload = Workload {
         prepare: None,
         conclude: None,
-        timeout: workload.timeout.or(Some(args.live.sample + PATIENCE)),
+        timeout: workload
+            .timeout
+            .or(Some(args.live.sample + METRIC_COMMAND_GRACE)),
         ..workload
     };
     let cpus = match free.is_empty() {
-        true => own.allowed.clone(),
+        true => machine.allowed.clone(),
         false => free,
     };
     Ok(Source::Command(Box::new(workload), cpus))
 }
 
-/// What to do about a figure that cannot be read.
+/// Adds to the reason why the metric cannot be read what to do about it.
 fn add_hint(why: &str, args: &CompareArgs) -> String {
     let hint = match &args.live.metric_command {
         Some(_) => "run the command by hand; --shell sh passes it to a shell",

@@ -1,4 +1,4 @@
-//! `fleet cancel`: jobs end; finished records stay.
+//! `fleet cancel`: cancels the jobs; finished records stay.
 
 use anyhow::Context;
 
@@ -14,7 +14,7 @@ pub(super) fn cancel(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
-    let (_, launcher) = found.launcher().context("nothing was cancelled")?;
+    let (_, launcher) = found.open_launcher().context("nothing was cancelled")?;
     let record = &found.record;
     let jobs = record.jobs.iter().map(|job| match &job.node {
         Some(node) => format!("{} ({node})", job.id),

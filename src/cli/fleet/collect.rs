@@ -1,4 +1,4 @@
-//! `fleet collect`: from the fleet's folder into the store.
+//! `fleet collect`: copies records from the fleet's folder into the store.
 
 use anyhow::bail;
 
@@ -20,9 +20,9 @@ pub(super) fn collect(
     let Some(mut store) = open_store(global)? else {
         bail!("--store none: there is nothing to collect into");
     };
-    // For another fleet nothing is requested, and nothing taken.
+    // Fails if the store has another fleet of this id, before anything is queried or copied.
     store_fleet(fleet, &mut store)?;
-    let reasons = match found.queue_states() {
+    let reasons = match found.query_slurm() {
         Ok(states) => launch::failure_reasons(&states),
         Err(error) => {
             terminal.note(&format!("Slurm is not asked: {error:#}."));
@@ -33,11 +33,11 @@ pub(super) fn collect(
     for file in &gathered.unusable {
         terminal.warn(&format!("not taken: {file}"));
     }
-    let all = gathered.new + gathered.known;
+    let total = gathered.new + gathered.known;
     terminal.print(&format!(
         "Fleet {}: {} of {}, {} new.\n",
         fleet.id,
-        count(all, "record"),
+        count(total, "record"),
         count(gathered.nodes, "node"),
         gathered.new
     ))?;

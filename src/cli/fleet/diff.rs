@@ -1,4 +1,4 @@
-//! `fleet diff`.
+//! `fleet diff`: compares two fleets, or two groups of machines.
 
 use anyhow::{Context, bail};
 
@@ -7,13 +7,13 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
-use pinwise_nodes::{Group, Side, diff as compare, groups};
+use pinwise_nodes::{Group, Side, compare_groups, group_nodes};
 
-/// Groups named in an error.
+/// The most groups that an error lists.
 const MAX_NAMES: usize = 8;
 
-/// A side before its group is chosen.
-struct NamedSide {
+/// A fleet, its groups, and the position of the one to compare.
+struct LoadedSide {
     loaded: FleetWithNodes,
     groups: Vec<Group>,
     chosen: usize,
@@ -32,13 +32,13 @@ pub(super) fn diff(
             args.a
         );
     }
-    let found = compare(a.side(), b.side())?;
-    terminal.show(&found, pinwise_report::fleet_diff)?;
+    let difference = compare_groups(a.to_side(), b.to_side())?;
+    terminal.show(&difference, pinwise_report::render_fleet_diff)?;
     Ok(Exit::Done)
 }
 
-impl NamedSide {
-    fn side(&self) -> Side<'_> {
+impl LoadedSide {
+    fn to_side(&self) -> Side<'_> {
         Side {
             fleet: &self.loaded.id,
             nodes: &self.loaded.nodes,
@@ -47,19 +47,19 @@ impl NamedSide {
     }
 }
 
-/// `FLEET` or `FLEET/GROUP`; a folder is a fleet whatever slashes it has.
-fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<NamedSide> {
+/// Loads `FLEET` or `FLEET/GROUP`; the path of a fleet's folder may contain slashes.
+fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<LoadedSide> {
     let (fleet, group) = match text.rsplit_once('/') {
         Some((fleet, group)) if !is_folder(text) && !fleet.is_empty() => (fleet, Some(group)),
         _ => (text, None),
     };
-    // A group's name may have slashes, too: the fleet ends at the first then.
+    // A group's name may contain slashes, too: then the fleet's name ends at the first.
     let (fleet, group) = match text.split_once('/') {
         Some((first, rest)) if group.is_some() && !is_folder(fleet) => (first, Some(rest)),
         _ => (fleet, group),
     };
     let loaded = load_fleet(global, fleet)?;
-    let groups = groups(&loaded.nodes);
+    let groups = group_nodes(&loaded.nodes);
     if groups.is_empty() {
         bail!("fleet {} has no node with a record", loaded.id);
     }
@@ -75,14 +75,14 @@ fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result
             groups[0].name
         ));
     }
-    Ok(NamedSide {
+    Ok(LoadedSide {
         loaded,
         groups,
         chosen,
     })
 }
 
-/// The group of a number from 1, a name, or the beginning of one.
+/// The position of the group with a number (from 1), a name, or a unique prefix of one.
 fn find_group(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
     if let Some(number) = wanted
         .parse::<usize>()
@@ -94,22 +94,22 @@ fn find_group(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
     if let Some(exact) = groups.iter().position(|group| group.name == wanted) {
         return Ok(exact);
     }
-    let begins = |group: &Group| group.name.starts_with(wanted);
-    let fitting: Vec<usize> = (0..groups.len())
-        .filter(|at| begins(&groups[*at]))
+    let has_prefix = |group: &Group| group.name.starts_with(wanted);
+    let matching: Vec<usize> = (0..groups.len())
+        .filter(|at| has_prefix(&groups[*at]))
         .collect();
-    let listed = || {
+    let list_groups = || {
         let names = groups.iter().zip(1..).take(MAX_NAMES);
         let names: Vec<String> = names.map(|(g, at)| format!("{at} {}", g.name)).collect();
         names.join("; ")
     };
-    match fitting.as_slice() {
+    match matching.as_slice() {
         [one] => Ok(*one),
-        [] => bail!("no group '{wanted}': {}", listed()),
+        [] => bail!("no group '{wanted}': {}", list_groups()),
         several => bail!(
             "{} groups begin with '{wanted}': {}",
             several.len(),
-            listed()
+            list_groups()
         ),
     }
 }

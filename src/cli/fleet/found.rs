@@ -1,4 +1,4 @@
-//! The fleet that an argument names: a folder, or an id of the store.
+//! Finds the fleet that an argument names: a folder, or an id of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,24 +16,24 @@ use pinwise_machine::linux::effective_user;
 use pinwise_record::{FleetRecord, Kind};
 use pinwise_store::{Filter, Store};
 
-/// The newest fleet of the user's, by name.
+/// The argument for the user's newest fleet.
 pub(super) const LAST: &str = "last";
-/// Fleets named if one must be chosen.
+/// The most fleets that an error lists.
 const MAX_NAMES: usize = 8;
 
-/// A fleet that was found.
+/// A fleet's folder and record.
 pub(super) struct FoundFleet {
     pub(super) folder: FleetFolder,
     pub(super) record: FleetRecord,
-    /// Why nothing that the folder says may be run.
+    /// Why no command of the folder may be run; `None` if it may.
     fault: Option<String>,
 }
 
 impl FoundFleet {
-    /// A folder that the user names by its path is read whoever owns it. One found by an id must be
-    /// the user's own: an id does not say who made the folder.
-    pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
-        match FleetFolder::open_trusted(path, &launch::users()) {
+    /// Opens a fleet's folder. One that the user named by its path is read whoever owns it. One
+    /// found by an id must be the user's own: an id does not say who made the folder.
+    pub(super) fn open(path: &Path, is_named: bool) -> anyhow::Result<Self> {
+        match FleetFolder::open_trusted(path, &launch::trusted_users()) {
             Ok((folder, record)) => Ok(Self {
                 fault: find_copy_fault(&folder, &record),
                 folder,
@@ -54,8 +54,8 @@ impl FoundFleet {
         }
     }
 
-    /// What it was submitted with, if that may be run.
-    pub(super) fn launcher(&self) -> anyhow::Result<(Submission, Box<dyn Launcher>)> {
+    /// The launcher that submitted the fleet; an error if it may not be run.
+    pub(super) fn open_launcher(&self) -> anyhow::Result<(Submission, Box<dyn Launcher>)> {
         if let Some(fault) = &self.fault {
             bail!("{fault}");
         }
@@ -64,31 +64,31 @@ impl FoundFleet {
         Ok((submission, launcher))
     }
 
-    /// The scheduler's states of the fleet's jobs.
-    pub(super) fn states(&self) -> anyhow::Result<Vec<JobState>> {
-        let (_, launcher) = self.launcher()?;
-        Ok(launcher.states(&self.task()?, &self.record.jobs)?)
+    /// Queries the scheduler for the states of the fleet's jobs.
+    pub(super) fn query_jobs(&self) -> anyhow::Result<Vec<JobState>> {
+        let (_, launcher) = self.open_launcher()?;
+        Ok(launcher.query_states(&self.task()?, &self.record.jobs)?)
     }
 
-    /// Slurm's states of them; empty for other launchers, which are templates and run what a file
-    /// says.
-    pub(super) fn queue_states(&self) -> anyhow::Result<Vec<JobState>> {
-        match self.launcher() {
+    /// Queries Slurm for the states of the jobs; empty for other launchers, which are templates: a
+    /// query would run commands of a file.
+    pub(super) fn query_slurm(&self) -> anyhow::Result<Vec<JobState>> {
+        match self.open_launcher() {
             Ok((submission, _))
                 if submission.template.is_none() && submission.launcher == launch::SLURM =>
             {
-                Ok(Slurm.states(&self.task()?, &self.record.jobs)?)
+                Ok(Slurm.query_states(&self.task()?, &self.record.jobs)?)
             }
-            // A fleet that may not be asked about has its records all the same.
+            // The records of a fleet can be collected even if its launcher may not be run.
             _ => Ok(Vec::new()),
         }
     }
 
-    /// What is about to be done, with everything that identifies the fleet.
-    pub(super) fn describe_action(&self, what: &str) -> String {
+    /// Describes what is about to be done, with everything that identifies the fleet.
+    pub(super) fn describe_action(&self, action: &str) -> String {
         let record = &self.record;
         format!(
-            "Fleet {} (submitted {} from {}, in {}): {what}.\n",
+            "Fleet {} (submitted {} from {}, in {}): {action}.\n",
             record.id,
             record.started,
             record.host,
@@ -96,20 +96,20 @@ impl FoundFleet {
         )
     }
 
-    /// As launchers want it.
+    /// The fleet as launchers take it.
     pub(super) fn task(&self) -> anyhow::Result<Task> {
-        launch::task(&self.folder, &self.record)
+        launch::to_task(&self.folder, &self.record)
     }
 }
 
-/// The fleet that an argument names: a folder, or an id of the store.
+/// Finds the fleet that an argument names: a folder, or an id of the store.
 pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<FoundFleet> {
-    if let Some((path, is_named)) = folder_of(name) {
-        return FoundFleet::at(&path, is_named);
+    if let Some((path, is_named)) = parse_folder(name) {
+        return FoundFleet::open(&path, is_named);
     }
     let beside = default_folder(name);
     if name != LAST && beside.join("fleet.json").is_file() {
-        return FoundFleet::at(&beside, false);
+        return FoundFleet::open(&beside, false);
     }
     let record = load_stored(global, name)?;
     let Some(folder) = &record.folder else {
@@ -119,13 +119,13 @@ pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<FoundFle
             record.launcher
         );
     };
-    let found = FoundFleet::at(Path::new(folder), false).with_context(|| {
+    let found = FoundFleet::open(Path::new(folder), false).with_context(|| {
         format!(
             "the folder of fleet {} is not here, or not yours; if it was copied, name the copy",
             record.id
         )
     })?;
-    if !is_same(&found.record, &record) {
+    if !is_same_fleet(&found.record, &record) {
         bail!(
             "{}: another fleet is there now",
             found.folder.path().display()
@@ -134,9 +134,9 @@ pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<FoundFle
     Ok(found)
 }
 
-/// The folder that an argument is, and whether it is a path rather than one
-/// name, which may be an id.
-pub(super) fn folder_of(name: &str) -> Option<(PathBuf, bool)> {
+/// The folder if an argument is one, and whether it is a path (with a slash) rather than a plain
+/// name, which may also be an id.
+pub(super) fn parse_folder(name: &str) -> Option<(PathBuf, bool)> {
     let path = PathBuf::from(name);
     let is_path = name.contains('/');
     let is_folder = name != LAST && path.join("fleet.json").is_file();
@@ -144,7 +144,7 @@ pub(super) fn folder_of(name: &str) -> Option<(PathBuf, bool)> {
 }
 
 /// Are these the same fleet?
-pub(super) fn is_same(a: &FleetRecord, b: &FleetRecord) -> bool {
+pub(super) fn is_same_fleet(a: &FleetRecord, b: &FleetRecord) -> bool {
     (&a.id, &a.started) == (&b.id, &b.started)
 }
 
@@ -157,13 +157,13 @@ fn load_stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
     let Some(store) = open_store(global)? else {
         bail!("fleet '{name}': --store none has no fleets; give its folder");
     };
-    match fleet_record(&store, name)? {
+    match find_record(&store, name)? {
         Some(record) => Ok(record),
-        None => bail!("{}", unknown(&store, name)?),
+        None => bail!("{}", describe_unknown_fleet(&store, name)?),
     }
 }
 
-/// A copy runs nothing: its jobs belong to the original folder.
+/// Why a copied folder may run nothing: its jobs belong to the original. `None` for an original.
 fn find_copy_fault(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
     let first = fleet.folder.as_deref().unwrap_or_default();
     match Path::new(first).canonicalize() {
@@ -175,18 +175,18 @@ fn find_copy_fault(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> 
     }
 }
 
-/// The record of a fleet by its id or the beginning of it; `None` if there is none, which does not
-/// mean that there are no nodes.
-pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<FleetRecord>> {
-    let ids = fleets(store)?;
+/// Finds the record of a fleet by its id or a prefix of it. The store can have nodes of a fleet
+/// without its record: then `None`.
+pub(super) fn find_record(store: &Store, name: &str) -> anyhow::Result<Option<FleetRecord>> {
+    let ids = list_fleet_ids(store)?;
     if name == LAST {
-        return last(store, &ids).map(Some);
+        return load_newest_own(store, &ids).map(Some);
     }
-    let fitting: Vec<&String> = match name {
+    let matching: Vec<&String> = match name {
         name if ids.iter().any(|id| id == name) => ids.iter().filter(|id| *id == name).collect(),
         name => ids.iter().filter(|id| id.starts_with(name)).collect(),
     };
-    match fitting.as_slice() {
+    match matching.as_slice() {
         [] => Ok(None),
         [id] => {
             let stored = store.load(id)?;
@@ -200,22 +200,22 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
     }
 }
 
-/// The user's newest fleet: others may keep theirs in the same store.
-fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
+/// Loads the user's newest fleet: other users may keep theirs in the same store.
+fn load_newest_own(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     for id in ids {
-        // An unreadable record is newer than this pinwise, or damaged; it is reported if asked for
-        // by name.
+        // An unreadable record, damaged or of a newer pinwise, is reported only if the user names
+        // it.
         let record = store.load(id)?.decode::<FleetRecord>();
         if let Some(record) = record.ok().filter(is_own) {
             return Ok(record);
         }
     }
-    let whose = if ids.is_empty() { "" } else { " of yours" };
-    bail!("no fleet{whose} is in the store (pinwise fleet submit, pinwise fleet simulate)")
+    let owner = if ids.is_empty() { "" } else { " of yours" };
+    bail!("no fleet{owner} is in the store (pinwise fleet submit, pinwise fleet simulate)")
 }
 
-/// Does a fleet belong to the user? If it has a folder, the folder decides, not the record: anybody
-/// who shares the store may have written that.
+/// Does a fleet belong to the user? If it has a folder, the folder decides: anybody who shares the
+/// store may have written the record.
 fn is_own(record: &FleetRecord) -> bool {
     if record.user.is_some_and(|user| user != effective_user()) {
         return false;
@@ -223,15 +223,15 @@ fn is_own(record: &FleetRecord) -> bool {
     let Some(folder) = &record.folder else {
         return true;
     };
-    match FleetFolder::open_trusted(Path::new(folder), &launch::users()) {
-        Ok((_, there)) => is_same(&there, record),
+    match FleetFolder::open_trusted(Path::new(folder), &launch::trusted_users()) {
+        Ok((_, in_folder)) => is_same_fleet(&in_folder, record),
         Err(FolderError::NoFleet { reason, .. }) => reason.kind() == io::ErrorKind::NotFound,
         Err(_) => false,
     }
 }
 
-/// Ids of the store's fleets, the newest first.
-fn fleets(store: &Store) -> anyhow::Result<Vec<String>> {
+/// The ids of the store's fleets, newest first.
+fn list_fleet_ids(store: &Store) -> anyhow::Result<Vec<String>> {
     let filter = Filter {
         schema: Some(Kind::Fleet.name().to_owned()),
         ..Filter::default()
@@ -240,8 +240,9 @@ fn fleets(store: &Store) -> anyhow::Result<Vec<String>> {
     Ok(found.lines.into_iter().map(|line| line.entry.id).collect())
 }
 
-pub(super) fn unknown(store: &Store, name: &str) -> anyhow::Result<String> {
-    let ids = fleets(store)?;
+/// The error for a fleet that the store does not have, with the ids of those that it has.
+pub(super) fn describe_unknown_fleet(store: &Store, name: &str) -> anyhow::Result<String> {
+    let ids = list_fleet_ids(store)?;
     let ids: Vec<&String> = ids.iter().collect();
     Ok(if ids.is_empty() {
         format!("fleet '{name}': the store has no fleet, and there is no such folder")

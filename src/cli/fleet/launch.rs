@@ -1,4 +1,4 @@
-//! Launchers by name, and requests to them.
+//! Finds launchers by name, and prepares what they take.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use pinwise_record::FleetRecord;
 
 /// The launcher that is not a template.
 pub(super) const SLURM: &str = "slurm";
-/// Nodes or jobs that are named.
+/// The most nodes or jobs that a message lists.
 const MAX_NAMES: usize = 20;
-/// Largest template, bytes.
-const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
+/// The largest template or study file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The launcher of a name or a file, and the text of that file.
+/// The launcher of a name or a template file, and the text of that file.
 pub(super) fn find_launcher(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<String>)> {
-    if let Some(launcher) = built_in(name)? {
+    if let Some(launcher) = open_built_in(name)? {
         return Ok((launcher, None));
     }
     let path = Path::new(name);
@@ -40,11 +40,11 @@ pub(super) fn find_launcher(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Op
     Ok((Box::new(launcher), Some(text)))
 }
 
-fn built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
+fn open_built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
     if name == SLURM {
         return Ok(Some(Box::new(Slurm)));
     }
-    let Some(text) = template::built_in(name) else {
+    let Some(text) = template::find_built_in(name) else {
         return Ok(None);
     };
     let launcher = Template::parse(text).with_context(|| format!("launcher {name}"))?;
@@ -60,30 +60,29 @@ pub(super) fn open_launcher(submission: &Submission) -> anyhow::Result<Box<dyn L
         return Ok(Box::new(launcher));
     }
     let name = &submission.launcher;
-    built_in(name)?.with_context(|| format!("submission.json: no such launcher: '{name}'"))
+    open_built_in(name)?.with_context(|| format!("submission.json: no such launcher: '{name}'"))
 }
 
-/// The text of a file of the user's.
+/// Reads a template or study file that the user names.
 pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     use std::io::Read;
     #[expect(clippy::disallowed_methods, reason = "a file that the user names")]
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
-    file.take(MAX_TEMPLATE_BYTES + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_TEMPLATE_BYTES {
-        bail!("larger than {} MiB", MAX_TEMPLATE_BYTES >> 20);
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        bail!("larger than {} MiB", MAX_FILE_BYTES >> 20);
     }
     Ok(text)
 }
 
-/// The users whose folders may say what is run.
-pub(super) fn users() -> Users {
+/// The users whose folders may contain commands to run.
+pub(super) fn trusted_users() -> Users {
     Users::trusted_by(effective_user())
 }
 
-/// A fleet as launchers want it.
-pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<Task> {
+/// A fleet as launchers take it.
+pub(super) fn to_task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<Task> {
     Ok(Task {
         fleet: fleet.id.clone(),
         folder: folder.path().to_owned(),
@@ -91,7 +90,7 @@ pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<
     })
 }
 
-/// Why jobs ended badly, in the scheduler's words, by node.
+/// Why jobs failed, as the scheduler describes it, by node.
 pub(super) fn failure_reasons(states: &[JobState]) -> BTreeMap<String, String> {
     let failed = states.iter().filter(|state| state.stage == Stage::Failed);
     failed
@@ -99,7 +98,7 @@ pub(super) fn failure_reasons(states: &[JobState]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Names, the first of many.
+/// Lists the first names, and the number of the others.
 pub(super) fn list_names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMES).map(String::as_str);
     let more = names.len().saturating_sub(MAX_NAMES);

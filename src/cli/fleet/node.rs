@@ -1,4 +1,4 @@
-//! `fleet node`: what runs on a node.
+//! `fleet node`: runs a fleet's steps on a node.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,8 +23,8 @@ use pinwise_store::{Spool, Store};
 use pinwise_workload::{Command, Workload};
 
 pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    // The steps of others are not run.
-    let users = launch::users().with_user(args.owner);
+    // Only steps of trusted users are run.
+    let users = launch::trusted_users().with_user(args.owner);
     let (folder, fleet) = FleetFolder::open_trusted(&args.folder, &users)?;
     // The lock is held until this process ends; while waiting for it, a signal ends the process.
     let _lock = args.turn.then(|| folder.lock()).transpose()?;
@@ -37,7 +37,7 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
         .submission()
         .ok()
         .and_then(|submission| submission.store);
-    let begun = AttemptStart {
+    let attempt = AttemptStart {
         job: args.job.clone(),
         started: time_of_day(),
         process: std::process::id(),
@@ -45,7 +45,7 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
         host: Some(host),
         ..AttemptStart::default()
     };
-    let mut steps = Steps {
+    let mut runner = StepRunner {
         program: own_program()?,
         machine,
         terminal,
@@ -54,7 +54,7 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
             delivered: BTreeSet::new(),
         },
     };
-    let outcome = run_missing_steps(&folder, &users, &fleet, &name, begun, &mut steps)?;
+    let outcome = run_missing_steps(&folder, &users, &fleet, &name, attempt, &mut runner)?;
     Ok(match outcome {
         AttemptOutcome::Complete => Exit::Done,
         AttemptOutcome::Incomplete => Exit::Error,
@@ -62,17 +62,17 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
     })
 }
 
-struct Steps<'a> {
+struct StepRunner<'a> {
     program: String,
     machine: LinuxMachine,
     terminal: &'a Terminal,
     delivery: Delivery,
 }
 
-impl Steps<'_> {
+impl StepRunner<'_> {
     fn run_step(&mut self, step: &FleetStep, stem: &Path) -> Result<StepEnd, String> {
         let mut argv = vec![self.program.clone()];
-        // Before the step's own, which may end with a command.
+        // These come before the step's own arguments, which may end with a command.
         argv.extend(["--format", "json", "--store", "none", "--quiet"].map(str::to_owned));
         argv.extend(step.arguments.iter().cloned());
         let command = Command::from_argv(argv).map_err(|error| error.to_string())?;
@@ -81,7 +81,7 @@ impl Steps<'_> {
             .and_then(|s| Duration::try_from_secs_f64(s).ok());
         let workload = Workload {
             timeout,
-            // Nodes measure alike, even if somebody has defaults of their own there.
+            // Without a configuration file, so that all nodes measure alike.
             environment: vec![("PINWISE_CONFIG".to_owned(), String::new())],
             ..Workload::new(command)
         };
@@ -114,7 +114,7 @@ impl Steps<'_> {
     }
 }
 
-impl Runner for Steps<'_> {
+impl Runner for StepRunner<'_> {
     fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
         let began = self.machine.now();
         let end = self.run_step(step, stem);
@@ -126,8 +126,8 @@ impl Runner for Steps<'_> {
         time_of_day()
     }
 
-    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
-        if let Err(error) = self.delivery.deliver(place, snapshot) {
+    fn deliver(&mut self, folder: &NodeFolder, snapshot: &NodeSnapshot) {
+        if let Err(error) = self.delivery.deliver(folder, snapshot) {
             self.terminal.warn(&format!(
                 "not delivered, and kept in the folder for later: {error:#}"
             ));
@@ -139,22 +139,22 @@ impl Runner for Steps<'_> {
     }
 }
 
-/// Delivers records to a store that nodes reach. The folder is the spool: what fails is delivered
-/// the next time, or by `fleet collect`.
+/// Delivers records to a store that nodes can reach. What fails stays in the folder and is
+/// delivered the next time, or by `fleet collect`.
 struct Delivery {
     store: Option<String>,
     delivered: BTreeSet<String>,
 }
 
 impl Delivery {
-    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) -> anyhow::Result<()> {
+    fn deliver(&mut self, folder: &NodeFolder, snapshot: &NodeSnapshot) -> anyhow::Result<()> {
         let Some(text) = &self.store else {
             return Ok(());
         };
         let location = parse_location(text)?;
         let spool = Spool {
-            // For records that the store cannot take; the fleet's folder has them all the same.
-            folder: place.spool_path()?,
+            // A spool for records that the store cannot take; the fleet's folder keeps them, too.
+            folder: folder.spool_path()?,
             warn: std::sync::Arc::new(|_| {}),
         };
         let Some(mut store) = Store::open_at(&location, &spool)? else {
@@ -164,7 +164,7 @@ impl Delivery {
             if self.delivered.contains(step) {
                 continue;
             }
-            if let Some(body) = place.read_record(&snapshot.record.fleet, step)? {
+            if let Some(body) = folder.read_record(&snapshot.record.fleet, step)? {
                 store.create_json(&body)?;
             }
             self.delivered.insert(step.clone());

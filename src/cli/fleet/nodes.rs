@@ -1,12 +1,12 @@
-//! The nodes of a fleet that an argument names: of the store, or of its folder.
+//! Loads the nodes of the fleet that an argument names, from the store or from its folder.
 
 use std::path::Path;
 
 use anyhow::bail;
 
-use super::found::{FoundFleet, LAST, fleet_record, folder_of, unknown};
+use super::found::{FoundFleet, LAST, describe_unknown_fleet, find_record, parse_folder};
 use crate::cli::args::Global;
-use crate::cli::opening::needed_store;
+use crate::cli::opening::require_store;
 use pinwise_nodes::Nodes;
 use pinwise_record::{FleetNode, FleetRecord, Kind, read};
 use pinwise_store::{Filter, Store};
@@ -14,26 +14,26 @@ use pinwise_store::{Filter, Store};
 /// A fleet and its nodes.
 pub(super) struct FleetWithNodes {
     pub(super) id: String,
-    /// `None` if the store has only its nodes.
+    /// `None` if the store has only the nodes.
     pub(super) record: Option<FleetRecord>,
     pub(super) nodes: Nodes,
 }
 
-/// The fleet of an id, its beginning, `last`, or a folder.
+/// Loads a fleet by its id, a prefix of it, `last`, or its folder.
 pub(super) fn load_fleet(global: &Global, name: &str) -> anyhow::Result<FleetWithNodes> {
-    if let Some((path, is_path)) = folder_of(name) {
+    if let Some((path, is_path)) = parse_folder(name) {
         return load_from_folder(&path, is_path);
     }
-    load_from_store(&needed_store(global)?, name)
+    load_from_store(&require_store(global)?, name)
 }
 
-/// Is this the name of a folder?
+/// Is this the path of a fleet's folder?
 pub(super) fn is_folder(name: &str) -> bool {
     name != LAST && Path::new(name).join("fleet.json").is_file()
 }
 
 fn load_from_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
-    let FoundFleet { folder, record, .. } = FoundFleet::at(path, is_path)?;
+    let FoundFleet { folder, record, .. } = FoundFleet::open(path, is_path)?;
     let mut nodes = Nodes::new();
     let folders = folder.list_nodes()?;
     for message in folders.unusable {
@@ -56,7 +56,7 @@ fn load_from_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes
 }
 
 fn load_from_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> {
-    let record = fleet_record(store, name)?;
+    let record = find_record(store, name)?;
     let id = record.as_ref().map_or(name, |record| &record.id).to_owned();
     let mut nodes = Nodes::new();
     let filter = Filter {
@@ -70,7 +70,7 @@ fn load_from_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> 
         Err(error) => nodes.skip(entry.id, error.to_string()),
     })?;
     if record.is_none() && nodes.is_empty() {
-        bail!("{}", unknown(store, name)?);
+        bail!("{}", describe_unknown_fleet(store, name)?);
     }
     Ok(FleetWithNodes { id, record, nodes })
 }

@@ -1,4 +1,4 @@
-//! `fleet report`.
+//! `fleet report`: finds nodes that differ from their peers.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::cli::report::render_page;
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
-use pinwise_nodes::{ReportContext, report as compare};
+use pinwise_nodes::{ReportContext, compare_nodes};
 use pinwise_record::{FleetReport, OutlierKind};
 
 pub(super) fn report(
@@ -22,7 +22,7 @@ pub(super) fn report(
 ) -> anyhow::Result<Exit> {
     let FleetWithNodes { id, record, nodes } = load_fleet(global, &args.fleet)?;
     let host = discover().ok().and_then(|(t, _)| t.identity.hostname);
-    let found = compare(
+    let report = compare_nodes(
         &nodes,
         &ReportContext {
             fleet: &id,
@@ -35,36 +35,36 @@ pub(super) fn report(
     let page = args
         .output
         .as_ref()
-        .map(|_| render_page(&found))
+        .map(|_| render_page(&report))
         .transpose()?;
     let show = || {
         let (Some(path), Some(page)) = (&args.output, page) else {
-            return terminal.show(&found, pinwise_report::fleet_report);
+            return terminal.show(&report, pinwise_report::render_fleet_report);
         };
         if path == Path::new("-") {
             return terminal.print_data(&page);
         }
         write_file(path, &page)?;
-        terminal.show(&found, pinwise_report::fleet_report)?;
+        terminal.show(&report, pinwise_report::render_fleet_report)?;
         terminal.note(&format!("The page: {}", path.display()));
         Ok(())
     };
     let store = open_store(global)?;
-    match keep_and_show(store, &found, terminal, show, Exit::Done)? {
-        Exit::Done => Ok(gate(args, &found, terminal)),
+    match keep_and_show(store, &report, terminal, show, Exit::Done)? {
+        Exit::Done => Ok(check_gates(args, &report, terminal)),
         exit => Ok(exit),
     }
 }
 
-/// Gates that the user set.
-fn gate(args: &FleetReportArgs, found: &FleetReport, terminal: &Terminal) -> Exit {
+/// The exit status by `--fail-on`, with a warning for each failure.
+fn check_gates(args: &FleetReportArgs, report: &FleetReport, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Done;
     if args.fail_on.contains(&FleetFailure::Outlier) {
-        let mut nodes: Vec<&str> = found.outliers.iter().map(|o| o.node.as_str()).collect();
+        let mut nodes: Vec<&str> = report.outliers.iter().map(|o| o.node.as_str()).collect();
         nodes.sort_unstable();
         nodes.dedup();
         if !nodes.is_empty() {
-            let by_figure = found
+            let by_figure = report
                 .outliers
                 .iter()
                 .filter(|outlier| outlier.kind == OutlierKind::Figure)
@@ -73,14 +73,14 @@ fn gate(args: &FleetReportArgs, found: &FleetReport, terminal: &Terminal) -> Exi
                 "--fail-on outlier: {} ({}, {}).",
                 count(nodes.len(), "node"),
                 count(by_figure, "figure"),
-                count(found.outliers.len() - by_figure, "setting"),
+                count(report.outliers.len() - by_figure, "setting"),
             ));
             exit = Exit::GateFailed;
         }
     }
     if args.fail_on.contains(&FleetFailure::Missing) {
-        let absent = found.asked.saturating_sub(found.nodes);
-        let partial = found.nodes - found.complete;
+        let absent = report.asked.saturating_sub(report.nodes);
+        let partial = report.nodes - report.complete;
         if absent + partial > 0 {
             terminal.warn(&format!(
                 "--fail-on missing: {} without a record, {} lacking steps.",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Context;
 
 use super::status::query_status;
-use super::submit::start;
+use super::submit::submit_and_record;
 use super::{found, launch};
 use crate::cli::Exit;
 use crate::cli::args::{FleetResumeArgs, Global};
@@ -21,7 +21,7 @@ pub(super) fn resume(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
-    let (submission, launcher) = found.launcher().context("nothing was submitted")?;
+    let (submission, launcher) = found.open_launcher().context("nothing was submitted")?;
     let (status, states) = query_status(&found)?;
     // Running or queued jobs would be submitted twice.
     states.context("nothing was submitted: the scheduler does not answer")?;
@@ -40,8 +40,8 @@ pub(super) fn resume(
     }
     let mut record = found.record.clone();
     let mut submitted = 0;
-    for wanted in lacking.nodes_to_request(&submission.to_node_request(), &status) {
-        let choice = launcher.choose(&wanted)?;
+    for request in lacking.nodes_to_request(&submission.to_node_request(), &status) {
+        let choice = launcher.choose(&request)?;
         for left in &choice.left_out {
             terminal.warn(&format!("not asked: {left}"));
         }
@@ -50,7 +50,7 @@ pub(super) fn resume(
         }
         submitted += choice.count;
         if args.dry_run {
-            let plan = launcher.plan(&found.task()?, &wanted, &choice)?;
+            let plan = launcher.plan(&found.task()?, &request, &choice)?;
             terminal.print(&plan)?;
             continue;
         }
@@ -62,12 +62,12 @@ pub(super) fn resume(
                 nodes => launch::list_names(nodes),
             }
         )))?;
-        start(
+        submit_and_record(
             global,
             &found.folder,
             &mut record,
             launcher.as_ref(),
-            &wanted,
+            &request,
             &choice,
         )?;
     }
@@ -89,7 +89,7 @@ pub(super) fn resume(
 struct Lacking {
     /// Nodes by name.
     named: Vec<String>,
-    /// Nodes that the scheduler would have chosen.
+    /// Number of nodes that the scheduler would have chosen.
     unnamed: usize,
 }
 
@@ -106,11 +106,11 @@ impl Lacking {
         }
     }
 
-    /// The nodes to ask the launcher for: some by name, and others besides the known ones.
+    /// The requests to the launcher: the named nodes, and for the unnamed ones any others.
     fn nodes_to_request(&self, first: &NodeRequest, status: &FleetStatus) -> Vec<NodeRequest> {
-        let mut all = Vec::new();
+        let mut requests = Vec::new();
         if !self.named.is_empty() {
-            all.push(NodeRequest {
+            requests.push(NodeRequest {
                 count: None,
                 list: Some(compress(&self.named)),
                 is_array: false,
@@ -119,13 +119,13 @@ impl Lacking {
         }
         if self.unnamed > 0 {
             let known: BTreeSet<String> = status.nodes.iter().map(|n| n.node.clone()).collect();
-            all.push(NodeRequest {
+            requests.push(NodeRequest {
                 count: Some(self.unnamed),
                 list: None,
                 exclude: known.into_iter().collect(),
                 ..first.clone()
             });
         }
-        all
+        requests
     }
 }

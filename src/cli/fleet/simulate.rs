@@ -1,4 +1,4 @@
-//! `fleet simulate`.
+//! `fleet simulate`: stores the records of a simulated fleet.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use pinwise_nodes::simulate::{FIGURES_PER_NODE, Fault, SimulatedFleet, Simulatio
 use pinwise_record::FleetRecord;
 use pinwise_store::Store;
 
-/// Larger fleets than any.
+/// More nodes than any real fleet has.
 const MAX_NODES: usize = 1_000_000;
-/// More noise than that leaves no figure.
+/// With more noise, figures mean nothing.
 const MAX_NOISE: f64 = 0.5;
-/// Nodes of a fault that are named for people.
-const NAMED: usize = 5;
+/// The most nodes that the text lists for a fault.
+const MAX_LISTED_NODES: usize = 5;
 
 pub(super) fn simulate(
     global: &Global,
     args: &FleetSimulateArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    check(args)?;
+    check_args(args)?;
     let default = || format!("sim-{}-{}", args.nodes, args.seed);
     let fleet = SimulatedFleet::new(SimulationPlan {
         id: args.id.clone().unwrap_or_else(default),
@@ -41,7 +41,7 @@ pub(super) fn simulate(
     });
     let store = open_store(global)?;
     let mut store = store.context("--store none: a simulated fleet must be stored")?;
-    keep(&mut store, &fleet)?;
+    store_fleet(&mut store, &fleet)?;
     let record = fleet.record();
     if terminal.is_json() {
         terminal.print_json(&json!({
@@ -49,12 +49,12 @@ pub(super) fn simulate(
         }))?;
         return Ok(Exit::Done);
     }
-    terminal.print(&text(&fleet))?;
+    terminal.print(&describe_fleet(&fleet))?;
     terminal.note(&format!("Next: pinwise fleet report {}", record.id));
     Ok(Exit::Done)
 }
 
-fn check(args: &FleetSimulateArgs) -> anyhow::Result<()> {
+fn check_args(args: &FleetSimulateArgs) -> anyhow::Result<()> {
     if args.nodes > MAX_NODES {
         bail!("--nodes {}: at most {MAX_NODES}", args.nodes);
     }
@@ -71,7 +71,7 @@ fn check(args: &FleetSimulateArgs) -> anyhow::Result<()> {
 }
 
 /// Stores the fleet, and its nodes in large transactions.
-fn keep(store: &mut Store, fleet: &SimulatedFleet) -> anyhow::Result<()> {
+fn store_fleet(store: &mut Store, fleet: &SimulatedFleet) -> anyhow::Result<()> {
     let id = &fleet.record().id;
     if !store.create(fleet.record())? {
         bail!(
@@ -84,8 +84,8 @@ fn keep(store: &mut Store, fleet: &SimulatedFleet) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was planted, for people.
-fn text(fleet: &SimulatedFleet) -> String {
+/// Describes the fleet and its planted faults.
+fn describe_fleet(fleet: &SimulatedFleet) -> String {
     let record = fleet.record();
     let mut text = format!(
         "Stored fleet {}: {} with {FIGURES_PER_NODE} figures each.\n",
@@ -95,11 +95,14 @@ fn text(fleet: &SimulatedFleet) -> String {
     for (cpu, nodes) in fleet.kinds() {
         text.push_str(&format!("  {nodes:>7}  {cpu}\n"));
     }
-    let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut nodes_by_fault: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for planted in &record.planted {
-        nodes.entry(&planted.fault).or_default().push(&planted.node);
+        nodes_by_fault
+            .entry(&planted.fault)
+            .or_default()
+            .push(&planted.node);
     }
-    if nodes.is_empty() {
+    if nodes_by_fault.is_empty() {
         return text + "No fault was planted.\n";
     }
     text.push_str(&format!(
@@ -107,15 +110,15 @@ fn text(fleet: &SimulatedFleet) -> String {
         count(record.planted.len(), "fault")
     ));
     for fault in Fault::ALL {
-        let Some(nodes) = nodes.get(fault.name()) else {
+        let Some(nodes) = nodes_by_fault.get(fault.name()) else {
             continue;
         };
-        let mut named = nodes[..nodes.len().min(NAMED)].join(" ");
-        if nodes.len() > NAMED {
-            named.push_str(" …");
+        let mut names = nodes[..nodes.len().min(MAX_LISTED_NODES)].join(" ");
+        if nodes.len() > MAX_LISTED_NODES {
+            names.push_str(" …");
         }
         text.push_str(&format!(
-            "  {:>7}  {:<18} {}\n           {named}\n",
+            "  {:>7}  {:<18} {}\n           {names}\n",
             nodes.len(),
             fault.name(),
             fault.meaning(),

@@ -17,24 +17,24 @@ pub(super) fn status(
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
     let (status, _) = query_status(&found)?;
-    terminal.show(&status, pinwise_report::fleet_status)?;
+    terminal.show(&status, pinwise_report::render_fleet_status)?;
     Ok(Exit::Done)
 }
 
-/// Reads the state of a fleet from its folder and, unless left out, from the scheduler.
+/// Reads the state of a fleet from its folder and from the scheduler, with the scheduler's answer.
 pub(super) fn query_status(
     found: &FoundFleet,
 ) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
-    // The scheduler first: a job that ends meanwhile then has its files.
-    let states = found.states();
+    // Query the scheduler first: a job that ends meanwhile has then written its files.
+    let states = found.query_jobs();
     let folders = found.folder.list_nodes()?;
     let snapshots: Vec<NodeSnapshot> = folders
         .nodes
         .iter()
         .map(|node| node.read_all(&found.record))
         .collect::<Result<_, _>>()?;
-    let known = states.as_ref().ok().map(Vec::as_slice);
-    let mut status = state::fleet_status(&found.record, &snapshots, known, &time_of_day());
+    let job_states = states.as_ref().ok().map(Vec::as_slice);
+    let mut status = state::fleet_status(&found.record, &snapshots, job_states, &time_of_day());
     if let Err(error) = &states {
         let note =
             format!("The scheduler is not asked, so this is from the folder alone: {error:#}.");

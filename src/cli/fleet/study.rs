@@ -1,4 +1,4 @@
-//! Study files to steps: what every node will run, checked before anything is
+//! Reads study files into the steps that every node will run, and checks them before anything is
 //! submitted.
 
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use pinwise_record::FleetStep;
 use pinwise_sim::SimulatedMachine;
 use pinwise_workload::study_file::{MAX_STEPS, StudyStep, parse};
 
-/// Options that pinwise itself sets on a node.
-const TAKEN: [&str; 4] = ["--store", "--format", "--quiet", "--color"];
+/// Options that pinwise sets itself on nodes.
+const RESERVED_OPTIONS: [&str; 4] = ["--store", "--format", "--quiet", "--color"];
 
-/// The steps of nodes, and the files that go with them.
+/// The steps of nodes, and the files that they need.
 #[derive(Debug, Default)]
 pub(super) struct Studies {
     pub(super) steps: Vec<FleetStep>,
-    /// Name in the folder, and content.
+    /// Name in the fleet's folder, and content.
     pub(super) files: Vec<(String, String)>,
 }
 
@@ -47,18 +47,18 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Studies> {
     Ok(studies)
 }
 
-/// A step that a node can run; files of simulated machines are taken along.
+/// Checks that a node can run a step; adds files of simulated machines to `files`.
 fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result<FleetStep> {
-    let own = step.run.iter().take_while(|word| *word != "--");
-    for word in own {
+    let own_words = step.run.iter().take_while(|word| *word != "--");
+    for word in own_words {
         let option = word.split('=').next().unwrap_or_default();
-        if TAKEN.contains(&option) || word == "-q" {
+        if RESERVED_OPTIONS.contains(&option) || word == "-q" {
             bail!("run: {option} is chosen by the fleet; omit it");
         }
     }
     let words = std::iter::once("pinwise").chain(step.run.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| match error.use_stderr() {
-        true => anyhow::anyhow!("run: {}", crate::cli::parser_words::one_line(&error)),
+        true => anyhow::anyhow!("run: {}", crate::cli::parser_words::to_one_line(&error)),
         false => anyhow::anyhow!("run: help and version are not studies"),
     })?;
     if cli.global.format != Format::Text || cli.global.quiet {
@@ -67,7 +67,7 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
     check_makes_record(&cli.command)?;
     let mut arguments = step.run;
     if let MachineSpec::Simulated(description) = &cli.global.machine {
-        // A description that cannot be read is reported here, once.
+        // A description that cannot be read is reported here once, not by every node.
         SimulatedMachine::open(description, 0).context("run: --machine")?;
         if Path::new(description).is_file() {
             let name = carry_description(description, files)?;
@@ -83,7 +83,8 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
     })
 }
 
-/// Takes a file along; returns the machine's name from then on, with a placeholder for the folder.
+/// Adds the file of a simulated machine; returns the `sim:` name by which nodes open it, with a
+/// placeholder for the fleet's folder.
 fn carry_description(
     description: &str,
     files: &mut Vec<(String, String)>,
@@ -95,13 +96,13 @@ fn carry_description(
     if known.is_none() {
         files.push((name.clone(), text));
     }
-    Ok(format!("sim:{FOLDER}/files/{name}"))
+    Ok(format!("sim:{FOLDER_PLACEHOLDER}/files/{name}"))
 }
 
-/// Placeholder for the fleet's folder until that is known.
-pub(super) const FOLDER: &str = "{folder}";
+/// Placeholder for the fleet's folder, which is chosen later.
+pub(super) const FOLDER_PLACEHOLDER: &str = "{folder}";
 
-/// Only records can be gathered.
+/// Refuses commands that make no record: only records can be collected.
 fn check_makes_record(command: &Command) -> anyhow::Result<()> {
     let name = match command {
         Command::Compare(_) | Command::Trace(_) | Command::Profile(_) => return Ok(()),

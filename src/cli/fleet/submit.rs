@@ -1,4 +1,4 @@
-//! `fleet submit`: from study files to jobs.
+//! `fleet submit`: makes a fleet's folder from study files, and submits its jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 
 use super::found::default_folder;
 use super::launch;
-use super::study::{self, FOLDER, Studies};
+use super::study::{self, FOLDER_PLACEHOLDER, Studies};
 use crate::cli::args::{FleetSubmitArgs, Global};
-use crate::cli::opening::{location, open_store};
+use crate::cli::opening::{open_store, store_location};
 use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, plan};
@@ -29,22 +29,22 @@ pub(super) fn submit(
 ) -> anyhow::Result<Exit> {
     let studies = study::read(&args.studies)?;
     let (launcher, template) = launch::find_launcher(&args.launcher)?;
-    let submission = submission(global, args, template)?;
-    let group = args.share_with.as_deref().map(group).transpose()?;
-    let (made, started) = plan::new_id_and_start();
-    let id = args.id.clone().unwrap_or(made);
+    let submission = new_submission(global, args, template)?;
+    let group = args.share_with.as_deref().map(parse_group).transpose()?;
+    let (new_id, started) = plan::new_id_and_start();
+    let id = args.id.clone().unwrap_or(new_id);
     check_id(&id).map_err(|reason| anyhow::anyhow!("--id {reason}"))?;
     let path = args.dir.clone().unwrap_or_else(|| default_folder(&id));
-    let path = absolute(&path)?;
-    let wanted = submission.to_node_request();
-    let choice = launcher.choose(&wanted)?;
+    let path = resolve_new_path(&path)?;
+    let request = submission.to_node_request();
+    let choice = launcher.choose(&request)?;
     for left in &choice.left_out {
         terminal.warn(&format!("not asked: {left}"));
     }
     if choice.count == 0 {
         bail!("no nodes left");
     }
-    let record = record(
+    let record = new_record(
         id,
         started,
         launcher.as_ref(),
@@ -59,44 +59,44 @@ pub(super) fn submit(
             folder: path,
             owner: effective_user(),
         };
-        terminal.print(&launcher.plan(&task, &wanted, &choice)?)?;
+        terminal.print(&launcher.plan(&task, &request, &choice)?)?;
         return Ok(Exit::Done);
     }
-    refuse_known(global, &record.id)?;
+    refuse_used_id(global, &record.id)?;
     let program = PathBuf::from(own_program()?);
     let new_folder = NewFleetFolder {
         record: &record,
         submission: &submission,
         program: &program,
-        users: &launch::users(),
+        users: &launch::trusted_users(),
         group,
     };
     let folder = FleetFolder::create(&path, &new_folder)?;
-    if let Err(error) = prepare(global, &folder, &record, &studies) {
+    if let Err(error) = add_files_and_store(global, &folder, &record, &studies) {
         folder.discard();
         return Err(error);
     }
     let mut record = record;
-    start(
+    submit_and_record(
         global,
         &folder,
         &mut record,
         launcher.as_ref(),
-        &wanted,
+        &request,
         &choice,
     )?;
     terminal.print(&describe_job(&record, &folder))?;
     Ok(Exit::Done)
 }
 
-/// The number of a group, which may be given itself.
-fn group(name: &str) -> anyhow::Result<u32> {
+/// The id of a group, by its name or number.
+fn parse_group(name: &str) -> anyhow::Result<u32> {
     let number = group_id(name).or_else(|| name.parse().ok());
     number.with_context(|| format!("--share-with '{name}': there is no such group"))
 }
 
-/// What must exist before the first job.
-fn prepare(
+/// Writes what must exist before the first job: the studies' files, and the fleet in the store.
+fn add_files_and_store(
     global: &Global,
     folder: &FleetFolder,
     record: &FleetRecord,
@@ -111,24 +111,24 @@ fn prepare(
     Ok(())
 }
 
-/// Submits, and records every job as it is created.
-pub(super) fn start(
+/// Submits jobs, and writes each into the fleet's record as it is created.
+pub(super) fn submit_and_record(
     global: &Global,
     folder: &FleetFolder,
     record: &mut FleetRecord,
     launcher: &dyn Launcher,
-    wanted: &NodeRequest,
+    request: &NodeRequest,
     choice: &Choice,
 ) -> anyhow::Result<()> {
-    let task = launch::task(folder, record)?;
-    let mut unwritten = None;
+    let task = launch::to_task(folder, record)?;
+    let mut write_error = None;
     let mut on_job = |job: FleetJob| {
         record.jobs.push(job);
         if let Err(error) = folder.write_record(record) {
-            unwritten = Some(error);
+            write_error = Some(error);
         }
     };
-    let submitted = launcher.submit(&task, wanted, choice, &time_of_day(), &mut on_job);
+    let submitted = launcher.submit(&task, request, choice, &time_of_day(), &mut on_job);
     if let Some(mut store) = open_store(global)? {
         store_fleet(record, &mut store)?;
     }
@@ -145,18 +145,18 @@ pub(super) fn start(
             folder.path().display()
         ),
     })?;
-    unwritten.map_or(Ok(()), |error| Err(error.into()))
+    write_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn submission(
+fn new_submission(
     global: &Global,
     args: &FleetSubmitArgs,
     template: Option<String>,
 ) -> anyhow::Result<Submission> {
-    let from = std::env::current_dir().context("this folder")?;
-    let store = match location(global)? {
+    let current_folder = std::env::current_dir().context("this folder")?;
+    let store = match store_location(global)? {
         Location::Postgres(_) => global.store.clone(),
-        // Nodes do not reach a file of this host.
+        // Nodes cannot reach a file of this host.
         Location::Sqlite(_) | Location::Nowhere => None,
     };
     Ok(Submission {
@@ -170,11 +170,11 @@ fn submission(
         launcher: args.launcher.clone(),
         template,
         store,
-        submitted_from: Some(from),
+        submitted_from: Some(current_folder),
     })
 }
 
-fn record(
+fn new_record(
     id: String,
     started: String,
     launcher: &dyn Launcher,
@@ -189,9 +189,9 @@ fn record(
         if let Some(rest) = word
             .strip_prefix("sim:")
             .or(word.strip_prefix("--machine=sim:"))
-            && rest.starts_with(FOLDER)
+            && rest.starts_with(FOLDER_PLACEHOLDER)
         {
-            *word = word.replace(FOLDER, &path.display().to_string());
+            *word = word.replace(FOLDER_PLACEHOLDER, &path.display().to_string());
         }
     }
     let mut tags = args.tags.clone();
@@ -213,8 +213,9 @@ fn record(
     }
 }
 
-/// Nodes find it under the same name.
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+/// The absolute path of a folder that does not exist yet, so that nodes find it under the same
+/// name.
+fn resolve_new_path(path: &Path) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path).context("--dir")?;
     let path = resolve_links(&path).with_context(|| format!("--dir {}", path.display()))?;
     let text = path.to_str().context("--dir: it is not UTF-8")?;
@@ -229,8 +230,8 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Two fleets cannot share an id.
-fn refuse_known(global: &Global, id: &str) -> anyhow::Result<()> {
+/// Refuses an id that the store has already.
+fn refuse_used_id(global: &Global, id: &str) -> anyhow::Result<()> {
     let Some(store) = open_store(global)? else {
         return Ok(());
     };

@@ -1,5 +1,5 @@
-//! `--bisect`: tells the user how to go on if skipped commits keep `git bisect` from finding one bad
-//! commit. git itself only lists the commits that are left.
+//! `--bisect`: tells the user how to go on if skipped commits keep `git bisect` from finding one
+//! bad commit. git itself only lists the commits that are left.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Parses lines of a commit and the ref that marks it.
+    /// Parses lines with a commit and the name of the ref that marks it.
     fn parse(refs: &str) -> Self {
         let mut marks = Self::default();
         for (commit, name) in refs.lines().filter_map(|line| line.split_once(' ')) {
@@ -44,9 +44,9 @@ impl Marks {
         }
     }
 
-    /// The skipped commits among `candidates`, which may be the first bad one, newest first; empty
-    /// while another candidate can be tried.
-    fn left_open(&self, candidates: &[String]) -> Vec<String> {
+    /// The skipped commits among `candidates` (commits that may be the first bad one, newest
+    /// first); empty while another candidate can be tried.
+    fn find_undecided(&self, candidates: &[String]) -> Vec<String> {
         let others = || candidates.iter().filter(|commit| **commit != self.bad);
         if others().all(|commit| self.skipped.contains(commit)) {
             others().cloned().collect()
@@ -75,7 +75,7 @@ pub(super) fn describe_end(
     words.extend(marks.good.iter().map(String::as_str));
     let candidates = git(None, &words).ok()?;
     let candidates: Vec<String> = candidates.lines().map(str::to_owned).collect();
-    let open = marks.left_open(&candidates);
+    let open = marks.find_undecided(&candidates);
     let middle = open.get(open.len() / 2)?;
     let command = command_that_decides(argv, args, middle, budget)?;
     Some(describe(&marks.bad, &open, &command))
@@ -92,7 +92,7 @@ fn describe(bad: &str, open: &[String], command: &str) -> String {
     )
 }
 
-/// The command of this gate for one skipped commit, with twice the time.
+/// The command that repeats this gate for a skipped commit with twice the time.
 fn command_that_decides(
     argv: &[String],
     args: &GateArgs,
@@ -102,11 +102,11 @@ fn command_that_decides(
     let mut words = remove_options(argv, &["--budget"]);
     words.retain(|word| word != "--bisect");
     let gate = words.iter().position(|word| word == "gate")?;
-    let after = |from: usize, wanted: &String| {
-        let found = words.iter().skip(from).position(|word| word == wanted)?;
-        Some(from + found)
+    let find_from = |start: usize, argument: &String| {
+        let offset = words.iter().skip(start).position(|word| word == argument)?;
+        Some(start + offset)
     };
-    let head = after(after(gate + 1, &args.base)? + 1, &args.head)?;
+    let head = find_from(find_from(gate + 1, &args.base)? + 1, &args.head)?;
     commit.get(..SHORT_COMMIT)?.clone_into(&mut words[head]);
     let minutes = (2.0 * budget.as_secs_f64() / 60.0).ceil();
     words.extend(["--budget".to_owned(), format!("{minutes:.0}m")]);
@@ -117,8 +117,9 @@ fn command_that_decides(
 mod tests {
     use super::*;
 
-    /// A history of commits `a` to `e`; `e` is bad and `a` good.
-    fn open_after(more: &[(&str, Exit)]) -> Vec<String> {
+    /// The undecided commits of a history `a` to `e`, of which `e` is bad, `a` good and `c`
+    /// skipped, after more exits.
+    fn find_undecided_after(more: &[(&str, Exit)]) -> Vec<String> {
         let mut marks =
             Marks::parse("e refs/bisect/bad\na refs/bisect/good-a\nc refs/bisect/skip-c\n");
         for (commit, exit) in more {
@@ -128,23 +129,23 @@ mod tests {
         let from = newest_first.iter().position(|c| *c == marks.bad).unwrap();
         let good = |commit: &String| marks.good.contains(commit);
         let to = newest_first.iter().position(good).unwrap();
-        marks.left_open(&newest_first[from..to])
+        marks.find_undecided(&newest_first[from..to])
     }
 
     #[test]
     fn a_bisection_ends_where_only_skipped_commits_are_left() {
-        assert_eq!(open_after(&[]), [""; 0]);
-        assert_eq!(open_after(&[("d", Exit::Skip)]), [""; 0]);
+        assert_eq!(find_undecided_after(&[]), [""; 0]);
+        assert_eq!(find_undecided_after(&[("d", Exit::Skip)]), [""; 0]);
         assert_eq!(
-            open_after(&[("d", Exit::Skip), ("b", Exit::Done)]),
+            find_undecided_after(&[("d", Exit::Skip), ("b", Exit::Done)]),
             ["d", "c"]
         );
         assert_eq!(
-            open_after(&[("d", Exit::GateFailed), ("b", Exit::Done)]),
+            find_undecided_after(&[("d", Exit::GateFailed), ("b", Exit::Done)]),
             ["c"]
         );
         // One commit was found.
-        assert_eq!(open_after(&[("d", Exit::Done)]), [""; 0]);
+        assert_eq!(find_undecided_after(&[("d", Exit::Done)]), [""; 0]);
     }
 
     #[test]

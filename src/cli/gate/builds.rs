@@ -21,46 +21,46 @@ pub(super) struct Tree {
     pub(super) folder: PathBuf,
     /// Is it a folder of this host, in which something can be started?
     pub(super) is_real: bool,
-    /// The lock of a clone: nobody may rebuild it while it is measured.
+    /// The lock of a clone, so that no other gate rebuilds it while it is measured.
     lock: Option<File>,
 }
 
 /// The variable in which a build command finds its variant.
 const VARIANT: &str = "PINWISE_VARIANT";
 
-/// The file beside a clone that says by which command it was built.
-const BUILT: &str = "built";
+/// Extension of the file beside a clone that contains the command which built it.
+const STAMP: &str = "built";
 
-/// Digits of a commit that are shown.
+/// The number of digits of a commit that are shown.
 pub(super) const SHORT_COMMIT: usize = 12;
 
 /// Both builds.
 pub(super) enum Builds {
     /// Both exist, the base first.
     Both(Box<(Tree, Tree)>),
-    /// The judged build fails, and why.
+    /// HEAD does not build, and why.
     HeadFails(String),
 }
 
-/// Both builds, built if necessary.
-pub(super) fn both(
+/// Finds both builds, and builds them if necessary.
+pub(super) fn prepare_both(
     global: &Global,
     args: &GateArgs,
     suite: &Suite,
     terminal: &Terminal,
 ) -> anyhow::Result<Builds> {
     if !global.machine.is_local() {
-        let both = (simulate_tree(&args.base), simulate_tree(&args.head));
-        return Ok(Builds::Both(Box::new(both)));
+        let trees = (simulate_tree(&args.base), simulate_tree(&args.head));
+        return Ok(Builds::Both(Box::new(trees)));
     }
     let [base, head] = [("BASE", &args.base), ("HEAD", &args.head)].map(|(argument, name)| {
         let named = format!("{argument} '{name}'");
-        let source = source(name).with_context(|| named.clone())?;
+        let source = find_source(name).with_context(|| named.clone())?;
         anyhow::Ok((source, named))
     });
     let ((base, base_named), (head, head_named)) = (base?, head?);
-    let build = suite.build.as_deref().filter(|_| !args.no_build);
-    let build = |source, named: &str| build_tree(source, args.variant, build, terminal, named);
+    let command = suite.build.as_deref().filter(|_| !args.no_build);
+    let build = |source, named: &str| build_tree(source, args.variant, command, terminal, named);
     let base = match build(base, &base_named)? {
         Ok(tree) => tree,
         Err(why) => bail!("{base_named}: {why}"),
@@ -77,9 +77,9 @@ pub(super) fn both(
     Ok(Builds::Both(Box::new((base, head))))
 }
 
-/// The tree of a source, built; or why it does not build. One gate at a time clones and builds a
-/// commit, and none while another measures it. No lock is held on return: waiting for one while
-/// holding another could deadlock.
+/// Builds a source; the inner result says why it does not build. Only one gate at a time clones and
+/// builds a commit, and none while another measures it. No lock is held on return: waiting for one
+/// while holding another could deadlock.
 fn build_tree(
     source: Source,
     variant: Option<u32>,
@@ -89,11 +89,11 @@ fn build_tree(
 ) -> anyhow::Result<Result<Tree, String>> {
     let tree = find_folder(source, variant, build, terminal).with_context(|| named.to_owned())?;
     let failed = match build {
-        Some(build) => make(&tree, build, terminal).with_context(|| named.to_owned())?,
+        Some(build) => run_build(&tree, build, terminal).with_context(|| named.to_owned())?,
         None => None,
     };
-    if let (Some(_), Some(clone)) = (&failed, clone_of(&tree)) {
-        // Nothing measures it, and a bisection would leave one for each commit.
+    if let (Some(_), Some(clone)) = (&failed, find_clone(&tree)) {
+        // Remove a clone that does not build: a bisection would leave one for each commit.
         let _ = std::fs::remove_dir_all(clone);
     }
     if let Some(lock) = &tree.lock {
@@ -102,30 +102,30 @@ fn build_tree(
     Ok(failed.map_or(Ok(tree), Err))
 }
 
-/// On a simulated machine a build is its name.
+/// A build on a simulated machine is only a name.
 fn simulate_tree(name: &str) -> Tree {
     Tree {
         is_real: false,
-        ..tree(name, PathBuf::from(name), None, None)
+        ..new_tree(name, PathBuf::from(name), None, None)
     }
 }
 
 /// The source of a build.
 enum Source {
-    /// A folder with uncommitted changes, and its name.
+    /// A folder as it is, with its name on the command line.
     Folder(String, PathBuf),
-    /// A commit of the repository here.
+    /// A commit of the local repository.
     Commit {
-        /// As it is shown.
+        /// The name that is shown.
         name: String,
         commit: String,
         repository: PathBuf,
-        /// The folder within, in which the suite is.
+        /// The current folder, relative to the repository.
         within: String,
     },
 }
 
-fn source(name: &str) -> anyhow::Result<Source> {
+fn find_source(name: &str) -> anyhow::Result<Source> {
     let path = Path::new(name);
     if path.is_dir() {
         let shown = match name {
@@ -155,7 +155,7 @@ fn source(name: &str) -> anyhow::Result<Source> {
         }
         Err(_) => bail!("it is neither a folder nor a revision of a git repository here"),
     };
-    // The beginning of a commit's name is enough.
+    // A full commit hash is shown shortened.
     let shown = match name == commit {
         true => name.get(..SHORT_COMMIT).unwrap_or(name),
         false => name,
@@ -185,7 +185,7 @@ fn name_checkout(folder: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// The folder of a source, locked if it is a clone.
+/// Finds the folder of a source, and clones a commit; a clone is locked.
 fn find_folder(
     source: Source,
     variant: Option<u32>,
@@ -193,7 +193,7 @@ fn find_folder(
     terminal: &Terminal,
 ) -> anyhow::Result<Tree> {
     match source {
-        Source::Folder(name, folder) => Ok(tree(&name, folder, None, variant)),
+        Source::Folder(name, folder) => Ok(new_tree(&name, folder, None, variant)),
         Source::Commit {
             name,
             commit,
@@ -207,13 +207,13 @@ fn find_folder(
             }
             Ok(Tree {
                 lock: Some(lock),
-                ..tree(&name, folder, Some(commit), variant)
+                ..new_tree(&name, folder, Some(commit), variant)
             })
         }
     }
 }
 
-fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32>) -> Tree {
+fn new_tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32>) -> Tree {
     Tree {
         record: BuildRecord {
             name: name.to_owned(),
@@ -227,8 +227,8 @@ fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32
     }
 }
 
-/// The commit in a clone of its own for each variant, which leaves no trace in the repository, and
-/// the lock on it.
+/// Clones a commit into a folder of its own for each variant, unless it is there already, and locks
+/// it. The repository itself is not changed.
 fn clone_commit(
     repository: &Path,
     commit: &str,
@@ -244,7 +244,7 @@ fn clone_commit(
     let clone = folder.join(clone_name(commit, variant));
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let is_ready = || {
-        let built_by = read_file(&clone.with_extension(BUILT)).ok();
+        let built_by = read_file(&clone.with_extension(STAMP)).ok();
         clone.join(".git").exists() && build.is_none_or(|build| built_by.as_deref() == Some(build))
     };
     let lock = lock_clone(&clone.with_extension("lock"), is_ready, terminal)?;
@@ -252,16 +252,16 @@ fn clone_commit(
         return Ok((clone, lock));
     }
     if let Err(error) = check_out(repository, &clone, commit) {
-        // Half a checkout must not be mistaken for a whole one.
+        // An incomplete checkout must not be mistaken for a complete one.
         let _ = std::fs::remove_dir_all(&clone);
         return Err(error);
     }
     Ok((clone, lock))
 }
 
-/// The lock of a clone: shared if it is ready, otherwise exclusive, which waits for those who
-/// measure it.
-#[expect(clippy::disallowed_methods, reason = "a lock is no file that is read")]
+/// Locks a clone: shared if it is built, otherwise exclusively, which waits until no other gate
+/// measures it.
+#[expect(clippy::disallowed_methods, reason = "a lock file is not read")]
 fn lock_clone(
     path: &Path,
     is_ready: impl Fn() -> bool,
@@ -301,7 +301,7 @@ fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()
     )?;
     git(Some(clone), &["checkout", "--quiet", "--detach", commit])?;
     let entries = git(Some(clone), &["ls-files", "--stage", "-z"])?;
-    for (commit, path) in entries.split('\0').filter_map(submodule) {
+    for (commit, path) in entries.split('\0').filter_map(parse_submodule) {
         let source = repository.join(path);
         if !source.join(".git").exists() {
             bail!("the submodule {path} is missing: git submodule update --init --recursive");
@@ -312,19 +312,19 @@ fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()
     Ok(())
 }
 
-/// The commit and the path of an entry that is a submodule.
-fn submodule(entry: &str) -> Option<(&str, &str)> {
+/// Parses the commit and the path of an entry that is a submodule.
+fn parse_submodule(entry: &str) -> Option<(&str, &str)> {
     let (fields, path) = entry.split_once('\t')?;
     let mut fields = fields.split(' ');
-    let is_it = fields.next() == Some("160000");
-    is_it.then_some((fields.next()?, path))
+    let is_submodule = fields.next() == Some("160000");
+    is_submodule.then_some((fields.next()?, path))
 }
 
-/// What git prints, without the end of its line.
+/// Runs git; what it prints, without the last line's end.
 #[expect(clippy::disallowed_methods, reason = "revisions are git's")]
 pub(super) fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
-    // Those of a hook, for example, would make it work on the user's own tree.
+    // Variables of a git hook, for example, would make it work on the user's own tree.
     let variables = std::env::vars_os().map(|(name, _)| name);
     for name in variables.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);
@@ -346,53 +346,53 @@ pub(super) fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<S
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// The clone that a tree is in.
-fn clone_of(tree: &Tree) -> Option<&Path> {
+/// The clone that contains a tree; `None` if it is in none.
+fn find_clone(tree: &Tree) -> Option<&Path> {
     let name = clone_name(tree.record.commit.as_ref()?, tree.record.variant);
     let mut around = tree.folder.ancestors();
     around.find(|folder| folder.ends_with(&name))
 }
 
-/// The file beside a clone that says which command built it.
-fn stamp(tree: &Tree) -> Option<PathBuf> {
-    Some(clone_of(tree)?.with_extension(BUILT))
+/// The file with the command that built a clone.
+fn stamp_path(tree: &Tree) -> Option<PathBuf> {
+    Some(find_clone(tree)?.with_extension(STAMP))
 }
 
 /// A shell script that runs its argument and ends it, with everything it started, when the pipe on
 /// standard input is closed: when pinwise has ended.
-const ATTENDED: &str = r#"exec 3<&0
+const KILLED_WITH_PINWISE: &str = r#"exec 3<&0
 (read -r _ <&3; kill -TERM -$$) & guard=$!
 (eval "$1") >&2 </dev/null 3<&-
 status=$?
 kill "$guard"
 exit "$status""#;
 
-/// Runs the suite's build command, unless it built this clone before; why it does not build, if so.
+/// Runs the suite's build command, unless it built this clone before; `Some` says why it failed.
 #[expect(clippy::disallowed_methods, reason = "the suite says how to build")]
-fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<String>> {
-    let stamp = stamp(tree);
+fn run_build(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<String>> {
+    let stamp = stamp_path(tree);
     let built_by = stamp.as_deref().and_then(|path| read_file(path).ok());
     if built_by.as_deref() == Some(build) {
         return Ok(None);
     }
     if let Some(path) = &stamp {
-        // A build that failed half-way does not count.
+        // If the build fails, the clone must not count as built.
         let _ = std::fs::remove_file(path);
     }
     terminal.note(&format!("building {}: {build}", tree.record.name));
-    // Its output is not a result: all of it goes to standard error.
+    // All output of the build goes to standard error: standard output is for results.
     let variant = tree.record.variant.map(|number| number.to_string());
     let mut child = Command::new("sh")
-        .args(["-c", ATTENDED, "sh", build])
+        .args(["-c", KILLED_WITH_PINWISE, "sh", build])
         .envs(variant.map(|number| (VARIANT, number)))
         .current_dir(&tree.folder)
         .stdin(Stdio::piped())
         .process_group(0)
         .spawn()
         .context("sh")?;
-    let attended = child.stdin.take();
+    let pipe = child.stdin.take();
     let status = child.wait().context("sh")?;
-    drop(attended);
+    drop(pipe);
     if !status.success() {
         return Ok(Some(format!(
             "the build failed: '{build}' ended with {status}"

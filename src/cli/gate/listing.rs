@@ -1,19 +1,19 @@
-//! The benchmarks of a suite as each build has them.
+//! Lists the benchmarks that a suite has in each build.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
 use super::builds::Tree;
-use super::check_any;
+use super::refuse_without_shared;
 use crate::cli::args::GateArgs;
 use pinwise_study::gate::PlannedBenchmark;
 use pinwise_workload::Framework;
 use pinwise_workload::suite::{MAX_BENCHMARKS, Suite, SuiteContent, SuiteEntry};
 use pinwise_workload::{Command as Program, Metric, Pattern, Workload};
 
-/// All benchmarks of the suite that were requested.
-pub(super) fn benchmarks(
+/// Lists the benchmarks of the suite that match `--filter`, from both builds.
+pub(super) fn list_benchmarks(
     args: &GateArgs,
     suite: &Suite,
     base: &Tree,
@@ -25,64 +25,60 @@ pub(super) fn benchmarks(
             Some(Pattern::parse(text).map_err(|why| anyhow::anyhow!("--filter '{text}': {why}"))?)
         }
     };
-    let mut found: Vec<PlannedBenchmark> = Vec::new();
+    let mut benchmarks: Vec<PlannedBenchmark> = Vec::new();
     for entry in &suite.benchmarks {
         let at = format!("--suite {}:{}", args.suite.display(), entry.position);
-        let of_entry = match &entry.content {
+        let entry_benchmarks = match &entry.content {
             SuiteContent::Single { name, metric } => {
-                vec![single(entry, name, metric.as_ref(), base, head)]
+                vec![plan_single(entry, name, metric.as_ref(), base, head)]
             }
             SuiteContent::Framework {
                 framework,
                 filter,
                 prefix,
             } => {
-                let listed = [base, head].map(|tree| list(entry, *framework, tree));
-                let [base_has, head_has] = listed;
-                let lists = [
-                    base_has.with_context(|| at.clone())?,
-                    head_has.with_context(|| at.clone())?,
-                ];
+                let [in_base, in_head] = [base, head]
+                    .map(|tree| list_in_build(entry, *framework, tree).with_context(|| at.clone()));
                 list_framework_benchmarks(
                     entry,
                     *framework,
                     filter.as_ref(),
                     prefix,
-                    lists,
+                    [in_base?, in_head?],
                     [base, head],
                 )?
             }
         };
-        if of_entry.is_empty() {
+        if entry_benchmarks.is_empty() {
             bail!("{at}: filter: it matches none of the benchmarks that the framework lists");
         }
-        for benchmark in of_entry {
+        for benchmark in entry_benchmarks {
             let is_wanted = |pattern: &Pattern| pattern.is_in(benchmark.name.as_bytes());
             if !filter.as_ref().is_none_or(is_wanted) {
                 continue;
             }
-            if found.iter().any(|other| other.name == benchmark.name) {
+            if benchmarks.iter().any(|other| other.name == benchmark.name) {
                 bail!(
                     "{at}: there is a benchmark '{}' already; give one of the entries another name",
                     benchmark.name
                 );
             }
-            found.push(benchmark);
+            benchmarks.push(benchmark);
         }
     }
-    if found.len() > MAX_BENCHMARKS {
+    if benchmarks.len() > MAX_BENCHMARKS {
         bail!("the suite has more than {MAX_BENCHMARKS} benchmarks: choose some with --filter");
     }
     if let Some(min_effect) = args.min_effect {
-        for benchmark in &mut found {
+        for benchmark in &mut benchmarks {
             benchmark.min_effect = min_effect;
         }
     }
-    check_any(&found)?;
-    Ok(found)
+    refuse_without_shared(&benchmarks)?;
+    Ok(benchmarks)
 }
 
-fn single(
+fn plan_single(
     entry: &SuiteEntry,
     name: &str,
     metric: Option<&Metric>,
@@ -91,15 +87,15 @@ fn single(
 ) -> PlannedBenchmark {
     PlannedBenchmark {
         name: name.to_owned(),
-        base: Some(workload(entry, entry.command.clone(), base)),
-        head: Some(workload(entry, entry.command.clone(), head)),
+        base: Some(new_workload(entry, entry.command.clone(), base)),
+        head: Some(new_workload(entry, entry.command.clone(), head)),
         metric: metric.cloned().unwrap_or_else(Metric::wall),
         with_cpu: metric.is_none(),
         min_effect: entry.min_effect,
     }
 }
 
-fn workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
+fn new_workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
     Workload {
         folder: Some(tree.folder.clone()),
         timeout: entry.timeout,
@@ -108,7 +104,7 @@ fn workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
     }
 }
 
-/// Benchmarks that a framework lists in either build, in the order of the base.
+/// Plans the benchmarks that a framework lists in either build, in the order of the base.
 fn list_framework_benchmarks(
     entry: &SuiteEntry,
     framework: Framework,
@@ -125,17 +121,17 @@ fn list_framework_benchmarks(
         .map(|name| {
             let argv = framework.command(entry.command.argv(), name);
             let command = Program::from_argv(argv)?;
-            let one = |has: &[String], tree: &Tree| {
-                let is_there = has.contains(name);
-                is_there.then(|| workload(entry, command.clone(), tree))
+            let workload_in = |has: &[String], tree: &Tree| {
+                let is_listed = has.contains(name);
+                is_listed.then(|| new_workload(entry, command.clone(), tree))
             };
             Ok(PlannedBenchmark {
                 name: match prefix {
                     "" => name.clone(),
                     prefix => format!("{prefix}/{name}"),
                 },
-                base: one(&base_has, base),
-                head: one(&head_has, head),
+                base: workload_in(&base_has, base),
+                head: workload_in(&head_has, head),
                 metric: Metric::Framework(framework, name.clone()),
                 with_cpu: false,
                 min_effect: entry.min_effect,
@@ -144,9 +140,13 @@ fn list_framework_benchmarks(
         .collect()
 }
 
-/// What a framework lists in a build.
-#[expect(clippy::disallowed_methods, reason = "lists are no runs of a machine")]
-fn list(entry: &SuiteEntry, framework: Framework, tree: &Tree) -> anyhow::Result<Vec<String>> {
+/// Runs a build's framework to list its benchmarks.
+#[expect(clippy::disallowed_methods, reason = "listing measures nothing")]
+fn list_in_build(
+    entry: &SuiteEntry,
+    framework: Framework,
+    tree: &Tree,
+) -> anyhow::Result<Vec<String>> {
     if !tree.is_real {
         bail!("adapter: benchmarks of a framework need --machine local");
     }
@@ -159,8 +159,8 @@ fn list(entry: &SuiteEntry, framework: Framework, tree: &Tree) -> anyhow::Result
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("'{}' in {}", entry.command, tree.record.name))?;
-    if let Ok(listed) = framework.parse_list(&String::from_utf8_lossy(&output.stdout)) {
-        return Ok(listed);
+    if let Ok(names) = framework.parse_list(&String::from_utf8_lossy(&output.stdout)) {
+        return Ok(names);
     }
     let words = String::from_utf8_lossy(&output.stderr);
     let last = words.lines().rev().find(|line| !line.trim().is_empty());

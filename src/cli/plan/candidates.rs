@@ -1,4 +1,4 @@
-//! The commands that are compared.
+//! The commands that `compare` compares.
 
 use std::path::Path;
 
@@ -14,10 +14,11 @@ use pinwise_workload::{Command, Sweep};
 pub(super) struct Candidate {
     pub(super) name: Option<String>,
     pub(super) command: Command,
-    /// With what belongs to it.
+    /// The options for this command.
     pub(super) options: WorkloadArgs,
 }
 
+/// Parses a command line: for the shell of `--shell`, or split into words.
 pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
     let command = match args.shell() {
         Some(shell) => Command::wrap_in_shell(shell, line),
@@ -26,11 +27,14 @@ pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Res
     Ok(command?)
 }
 
-/// The command of an experiment that has only one.
-pub(super) fn command_of(args: &ExperimentArgs, terminal: &Terminal) -> anyhow::Result<Candidate> {
+/// Parses the command of an experiment that has only one.
+pub(super) fn single_candidate(
+    args: &ExperimentArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Candidate> {
     let command = match Written::from_args(args) {
-        Written::Words(words) => one_command(None, words, &args.workload, terminal)?,
-        Written::Lines([line]) => one_command(Some(line), &[], &args.workload, terminal)?,
+        Written::Words(words) => parse_command(None, words, &args.workload, terminal)?,
+        Written::Lines([line]) => parse_command(Some(line), &[], &args.workload, terminal)?,
         Written::Lines(lines) => {
             let many = lines.len();
             if lines.iter().any(|line| line.contains(char::is_whitespace)) {
@@ -50,7 +54,7 @@ pub(super) fn command_of(args: &ExperimentArgs, terminal: &Terminal) -> anyhow::
     })
 }
 
-/// The command line without the options.
+/// What the command line has beside options.
 #[derive(Clone, Copy)]
 enum Written<'a> {
     /// Commands, a line each; one or more.
@@ -60,8 +64,8 @@ enum Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// If the first of several words without blanks is a program and another is not, they are one
-    /// command with its arguments, as written in a shell.
+    /// Several words without blanks, of which the first is a program and not all others are, are
+    /// one command with its arguments, as in a shell.
     fn from_args(args: &'a ExperimentArgs) -> Self {
         let lines = args.lines.as_slice();
         let has_blanks = |line: &String| line.contains(char::is_whitespace);
@@ -79,8 +83,8 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Refuses the path of a second program that does not exist: taken for an argument, it would
-/// leave one command, whose placements are compared, and a gate might pass.
+/// Refuses the path of a second program that does not exist: if it were taken for an argument, the
+/// placements of one command would be compared, and a gate might pass.
 fn check_second_program(lines: &[String]) -> anyhow::Result<()> {
     let is_path = |word: &str| word.starts_with(['.', '/']) && word.contains('/');
     let Some((first, rest)) = lines.split_first() else {
@@ -104,8 +108,8 @@ pub(in crate::cli) fn is_program(word: &str) -> bool {
     find_program(&[word.to_owned()], &[]).is_some()
 }
 
-/// The one command of an experiment: a line, or arguments.
-pub(in crate::cli) fn one_command(
+/// Parses a line, or arguments, as one command.
+pub(in crate::cli) fn parse_command(
     line: Option<&str>,
     argv: &[String],
     args: &WorkloadArgs,
@@ -123,7 +127,8 @@ pub(in crate::cli) fn one_command(
     Ok(command)
 }
 
-pub(super) fn candidates(
+/// Lists the commands to compare, with all combinations of parameters.
+pub(super) fn list_candidates(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<Candidate>> {
@@ -147,7 +152,7 @@ pub(super) fn candidates(
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
         .collect();
     if lines.is_empty() && sweeps.is_empty() {
-        return Ok(vec![command_of(&args.experiment, terminal)?]);
+        return Ok(vec![single_candidate(&args.experiment, terminal)?]);
     }
     if lines.is_empty() {
         let line = match written {
@@ -166,7 +171,7 @@ pub(super) fn candidates(
         for choice in &choices {
             let line = Sweep::fill(line, choice)?;
             let name = match (name, choice.is_empty(), lines.len()) {
-                (Some(name), ..) => full_name(name, choice)?,
+                (Some(name), ..) => name_with_values(name, choice)?,
                 (None, false, 1) => Sweep::label(choice),
                 (None, _, _) => line.clone(),
             };
@@ -182,8 +187,8 @@ pub(super) fn candidates(
     Ok(candidates)
 }
 
-/// With the values in it, or else behind it.
-fn full_name(name: &str, choice: &[(&str, &str)]) -> anyhow::Result<String> {
+/// The name with the parameters' values in place of `{NAME}`, or else appended.
+fn name_with_values(name: &str, choice: &[(&str, &str)]) -> anyhow::Result<String> {
     let filled = Sweep::fill(name, choice).context("--name")?;
     Ok(match choice.is_empty() || filled != name {
         true => filled,
@@ -207,7 +212,7 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `line`: the command as written, if no shell has read it.
+/// Warns if a command without a shell contains a shell's syntax. `line` is the command as written.
 pub(in crate::cli) fn warn_of_shell_syntax(
     command: &Command,
     line: Option<&str>,

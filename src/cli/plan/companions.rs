@@ -1,4 +1,5 @@
-//! `--policy`, `--nice`, `--core-scheduling`, `--beside`: settings with which every arm also runs.
+//! `--policy`, `--nice`, `--core-scheduling`, `--beside`: settings with which every arm is
+//! repeated.
 
 use anyhow::{Context, bail};
 
@@ -10,8 +11,8 @@ use pinwise_machine::{Companion, FigureSource, RunSetting};
 use pinwise_study::compare::{ArmPlan, CompanionMetric};
 use pinwise_workload::Metric;
 
-/// The requested companions.
-fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
+/// Parses the commands of `--beside` with their options.
+fn parse_companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     let (texts, ready) = (&args.companions.companions, &args.companions.ready);
     if ready.len() > 1 && ready.len() != texts.len() {
         bail!(
@@ -37,7 +38,7 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
             name,
         });
     }
-    for metric in metrics(args)? {
+    for metric in parse_metrics(args)? {
         let mut all = found.iter_mut();
         match all.find(|companion| companion.name == metric.name) {
             Some(companion) => companion.figure = Some(FigureSource::Itself),
@@ -62,8 +63,8 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     Ok(found)
 }
 
-/// The companions' own figures that were asked for.
-pub(super) fn metrics(args: &CompareArgs) -> anyhow::Result<Vec<CompanionMetric>> {
+/// Parses the metrics of `--beside-metric`.
+pub(super) fn parse_metrics(args: &CompareArgs) -> anyhow::Result<Vec<CompanionMetric>> {
     let mut found: Vec<CompanionMetric> = Vec::new();
     for text in &args.companions.metrics {
         let (name, metric) = parse_variable(text)
@@ -84,8 +85,8 @@ pub(super) fn metrics(args: &CompareArgs) -> anyhow::Result<Vec<CompanionMetric>
     Ok(found)
 }
 
-/// Every arm as it is, with each policy and niceness and with core scheduling, and all of these with each companion; if some
-/// have cgroups, all have.
+/// Adds to every arm itself with each policy, each niceness and core scheduling, and to all of
+/// these themselves with each companion. If some arms have cgroups, all get one.
 pub(super) fn add_settings(
     mut arms: Vec<ArmPlan>,
     args: &CompareArgs,
@@ -94,7 +95,7 @@ pub(super) fn add_settings(
         arms = groups::add_fitting_threads(arms)?;
     }
     if args.groups.are_given() {
-        groups::give_to_all(&mut arms);
+        groups::add_missing_groups(&mut arms);
     }
     let policies = args.scheduling.policies.iter();
     let policies = policies.map(|policy| (format!(", {policy}"), RunSetting::Policy(*policy)));
@@ -103,18 +104,18 @@ pub(super) fn add_settings(
     let cookie = (args.scheduling.with_core_scheduling)
         .then(|| (", core scheduling".to_owned(), RunSetting::CoreScheduling));
     let scheduled: Vec<(String, RunSetting)> = policies.chain(nices).chain(cookie).collect();
-    let companions = companions(args)?.into_iter();
+    let companions = parse_companions(args)?.into_iter();
     let beside: Vec<(String, RunSetting)> = companions
         .map(|companion| {
             let name = format!(" beside {}", companion.name);
             (name, RunSetting::Companion(companion))
         })
         .collect();
-    Ok(also_with(also_with(arms, &scheduled), &beside))
+    Ok(repeat_with(repeat_with(arms, &scheduled), &beside))
 }
 
-/// Every arm, and after it the same with each of these settings, by the end of its name.
-fn also_with(arms: Vec<ArmPlan>, settings: &[(String, RunSetting)]) -> Vec<ArmPlan> {
+/// Adds after every arm the same with each of these settings; the text is the end of its name.
+fn repeat_with(arms: Vec<ArmPlan>, settings: &[(String, RunSetting)]) -> Vec<ArmPlan> {
     let with = |arm: &ArmPlan, (name, setting): &(String, RunSetting)| ArmPlan {
         name: format!("{}{name}", arm.name),
         is_default: false,
@@ -160,7 +161,7 @@ mod tests {
             arm("compact*2".parse().unwrap()),
         ];
         let nice = |nice: i32| (format!(", nice {nice}"), RunSetting::Nice(nice));
-        let all = also_with(arms, &[nice(5), nice(9)]);
+        let all = repeat_with(arms, &[nice(5), nice(9)]);
         let names: Vec<&str> = all.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(
             names,

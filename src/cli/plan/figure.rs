@@ -1,14 +1,14 @@
-//! The figure that is compared.
+//! The metric that is compared.
 
 use anyhow::Context;
 
 use crate::cli::args::CompareArgs;
-use crate::cli::recipes::Ready;
+use crate::cli::recipes::ReadyRecipe;
 use pinwise_study::bench::METRIC;
 use pinwise_study::compare::ArmPlan;
 use pinwise_workload::Metric;
 
-/// Are these two commands in one place? Then CPU time is judged beside wall-clock time.
+/// Are these two commands in one placement? Then CPU time is judged beside wall-clock time.
 pub(super) fn are_builds(arms: &[ArmPlan]) -> bool {
     let [one, other] = arms else { return false };
     let is_same_command = one.workload.command == other.workload.command;
@@ -18,10 +18,10 @@ pub(super) fn are_builds(arms: &[ArmPlan]) -> bool {
         && one.settings == other.settings
 }
 
-/// What is compared: what was requested, else the figure of the recipe or kernel.
-pub(super) fn metric(
+/// The metric of `--metric`, else that of the recipe or kernel, else wall-clock time.
+pub(super) fn choose_metric(
     args: &CompareArgs,
-    recipe: Option<&Ready>,
+    recipe: Option<&ReadyRecipe>,
     is_kernel: bool,
 ) -> anyhow::Result<Metric> {
     Ok(match (&args.metric, recipe) {
@@ -32,8 +32,8 @@ pub(super) fn metric(
     })
 }
 
-/// The unit of the recipe's figure, if that is compared.
-pub(super) fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
+/// The unit of the recipe's metric, if that is compared; else empty.
+pub(super) fn recipe_unit(args: &CompareArgs, recipe: Option<&ReadyRecipe>) -> String {
     let recipe = recipe.filter(|_| args.metric.is_none());
     recipe.map_or(String::new(), |recipe| recipe.unit.clone())
 }

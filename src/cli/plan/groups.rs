@@ -1,5 +1,4 @@
-//! `--limit`, `--exclusive`, `--isolate`: cgroups of a command's own as arms;
-//! `--fit-threads`.
+//! `--limit`, `--exclusive`, `--isolate`: arms that run in a cgroup of their own; `--fit-threads`.
 
 use anyhow::{Context, bail};
 
@@ -15,18 +14,18 @@ use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Workload, thread_variables};
 
-/// A cgroup with its name as an arm, and the CPUs of the command in it.
+/// A cgroup, the name of its arm, and the CPUs of the command in it.
 struct NamedGroup {
     name: String,
     place: Realised,
     group: OwnGroup,
-    /// Interrupts that are taken elsewhere meanwhile.
+    /// Interrupts that move to other CPUs during its runs.
     moved: Option<InterruptCpus>,
 }
 
 impl NamedGroup {
-    /// The scheduler moves no thread between isolated CPUs: without a CPU for each
-    /// they would all stay on one.
+    /// Threads on isolated CPUs are bound: the scheduler does not move them, so all would stay on
+    /// one CPU.
     fn binding(&self) -> Option<Binding> {
         match self.group.is_isolated {
             true => Some(Binding {
@@ -44,8 +43,8 @@ impl NamedGroup {
     }
 }
 
-/// The CPUs that take the interrupts of these CPUs instead, and the numbers of those that stay.
-fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, CpuSet) {
+/// Moves interrupts away from CPUs: their new CPUs, and the numbers of those that cannot be moved.
+fn move_interrupts_away(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, CpuSet) {
     let mut topology = topology.clone();
     read_interrupts(&mut topology);
     InterruptCpus::move_away_from(cpus, &topology)
@@ -59,23 +58,23 @@ fn cpuset_name(kind: &str, placement: &str) -> String {
     format!("{kind} {placement}")
 }
 
-/// The names of the requested groups.
-pub(super) fn names(args: &GroupArgs) -> impl Iterator<Item = String> {
+/// The names of the arms of the requested groups.
+pub(super) fn arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
     let limits = args.limits.iter().copied().map(limit_name);
     let exclusive = args.exclusive.iter().map(|p| cpuset_name("exclusive", p));
     let isolated = args.isolate.iter().map(|p| cpuset_name("isolate", p));
     limits.chain(exclusive).chain(isolated)
 }
 
-/// The first limit, if there are limits and cpusets.
+/// Parses the first limit, if there are limits and cpusets.
 pub(super) fn limit_beside_cpusets(args: &GroupArgs) -> Option<String> {
     let has_cpusets = !(args.exclusive.is_empty() && args.isolate.is_empty());
     let first = args.limits.first().filter(|_| has_cpusets);
     first.copied().map(limit_name)
 }
 
-/// The requested groups.
-fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGroup>> {
+/// The requested groups for this machine; refuses equal ones.
+fn parse_groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGroup>> {
     let mut found: Vec<NamedGroup> = Vec::new();
     for limit in &args.limits {
         let cpus = topology.allowed.len();
@@ -112,7 +111,7 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
                 is_isolated,
                 ..OwnGroup::default()
             },
-            moved: is_isolated.then(|| clear_of_interrupts(&place.cpus, topology).0),
+            moved: is_isolated.then(|| move_interrupts_away(&place.cpus, topology).0),
             place,
         });
     }
@@ -129,7 +128,7 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
     Ok(found)
 }
 
-/// Adds every command in every group.
+/// Adds an arm of every command in every group.
 pub(super) fn add_arms(
     arms: &mut Vec<ArmPlan>,
     args: &CompareArgs,
@@ -137,7 +136,7 @@ pub(super) fn add_arms(
     workloads: &[Workload],
     topology: &Topology,
 ) -> anyhow::Result<()> {
-    let groups = groups(&args.groups, topology)?;
+    let groups = parse_groups(&args.groups, topology)?;
     for (candidate, workload) in candidates.iter().zip(workloads) {
         for group in &groups {
             let binding = group.binding();
@@ -146,7 +145,7 @@ pub(super) fn add_arms(
                     (Some(candidate), 2..) => format!("{candidate} @ {}", group.name),
                     _ => group.name.clone(),
                 },
-                workload: bound::workload(workload, binding.as_ref()),
+                workload: bound::add_missing_variables(workload, binding.as_ref()),
                 place: group.place.clone(),
                 same_as: Vec::new(),
                 is_default: false,
@@ -158,9 +157,9 @@ pub(super) fn add_arms(
     Ok(())
 }
 
-/// Gives arms without a group one that limits nothing. A group has a share of the CPUs
-/// beside other groups, and joining one takes time: no arm may differ by that.
-pub(super) fn give_to_all(arms: &mut [ArmPlan]) {
+/// Gives arms without a group one without limits. A group gets a share of the CPUs beside other
+/// groups, and joining one takes time: arms must not differ by that.
+pub(super) fn add_missing_groups(arms: &mut [ArmPlan]) {
     for arm in arms {
         if arm.settings.iter().all(|setting| setting.group().is_none()) {
             arm.settings.push(RunSetting::Group(OwnGroup::default()));
@@ -168,13 +167,13 @@ pub(super) fn give_to_all(arms: &mut [ArmPlan]) {
     }
 }
 
-/// Every arm, followed by the same with as many threads as fit, if there is such a number.
+/// Adds after every limited or placed arm the same with as many threads as fit.
 pub(super) fn add_fitting_threads(arms: Vec<ArmPlan>) -> anyhow::Result<Vec<ArmPlan>> {
     let before = arms.len();
     let all: Vec<ArmPlan> = arms
         .into_iter()
         .flat_map(|arm| {
-            let fitting = fitting_threads(&arm).map(|threads| {
+            let fitting = count_fitting_threads(&arm).map(|threads| {
                 let mut environment = arm.workload.environment.clone();
                 let added = thread_variables(threads);
                 environment.retain(|(name, _)| added.iter().all(|(other, _)| other != name));
@@ -198,7 +197,8 @@ pub(super) fn add_fitting_threads(arms: Vec<ArmPlan>) -> anyhow::Result<Vec<ArmP
     Ok(all)
 }
 
-fn fitting_threads(arm: &ArmPlan) -> Option<usize> {
+/// The number of threads for which a limit or a placement has CPUs; `None` for an arm with neither.
+fn count_fitting_threads(arm: &ArmPlan) -> Option<usize> {
     let groups = arm.settings.iter().filter_map(RunSetting::group);
     let limits = groups.filter_map(|group| group.limit);
     let is_placed = arm.place.placement != Placement::os_default();
@@ -206,7 +206,7 @@ fn fitting_threads(arm: &ArmPlan) -> Option<usize> {
     limits.map(CpuLimit::threads).chain(placed).min()
 }
 
-/// What the groups are in the words of those that make them elsewhere.
+/// Describes the groups by the settings with which systemd, Docker and Kubernetes make them.
 pub(super) fn describe(
     args: &CompareArgs,
     arms: &[ArmPlan],
@@ -260,9 +260,9 @@ pub(super) fn describe(
     ))
 }
 
-/// How CPUs are isolated without pinwise, and what still runs on them.
+/// Describes how CPUs are isolated without pinwise, and what still runs on them.
 fn describe_isolation(name: &str, cpus: &CpuSet, topology: &Topology) -> String {
-    let (_, stuck) = clear_of_interrupts(cpus, topology);
+    let (_, stuck) = move_interrupts_away(cpus, topology);
     let rest = match stuck.is_empty() {
         true => String::new(),
         false => format!(" The kernel lets nobody move interrupts {stuck}, which came there."),
@@ -272,10 +272,10 @@ fn describe_isolation(name: &str, cpus: &CpuSet, topology: &Topology) -> String 
     )
 }
 
-/// Makes each group once, so that any obstacle is reported before anything runs.
-pub(super) fn check(args: &GroupArgs, ledger: &mut Ledger) -> anyhow::Result<()> {
+/// Makes each group once, so that errors are reported before anything runs.
+pub(super) fn check_groups(args: &GroupArgs, ledger: &mut Ledger) -> anyhow::Result<()> {
     let (topology, _) = discover()?;
-    for group in groups(args, &topology)? {
+    for group in parse_groups(args, &topology)? {
         let option = match group.name.strip_prefix("limit=") {
             Some(limit) => format!("--limit {limit}"),
             None => format!("--{}", group.name),
@@ -330,9 +330,9 @@ mod tests {
     }
 
     #[test]
-    fn groups_have_names_and_none_comes_twice() {
+    fn groups_have_names_and_equal_ones_are_refused() {
         let names = |args: &GroupArgs| -> anyhow::Result<Vec<String>> {
-            let found = groups(args, &four_cpus())?;
+            let found = parse_groups(args, &four_cpus())?;
             Ok(found.into_iter().map(|group| group.name).collect())
         };
         let found = names(&args(&[0.5, 2.0], &["compact*2"])).unwrap();
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn threads_in_an_isolated_cpuset_are_bound() {
-        let groups = groups(&isolate("compact*2"), &four_cpus()).unwrap();
+        let groups = parse_groups(&isolate("compact*2"), &four_cpus()).unwrap();
         let orders = groups.iter().map(|group| Some(group.binding()?.order));
         assert_eq!(orders.collect::<Vec<_>>(), [None, Some(vec![0, 1])]);
         let is_moved = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_threads_as_fit() {
+    fn limited_and_placed_arms_repeat_with_fitting_threads() {
         let limited = |cpus| {
             let limit = Some(limit(cpus));
             RunSetting::Group(OwnGroup {
@@ -408,8 +408,8 @@ mod tests {
     #[test]
     fn every_arm_has_a_group() {
         let mut arms = vec![arm("os-default", Vec::new()), arm("compact*2", Vec::new())];
-        give_to_all(&mut arms);
-        give_to_all(&mut arms);
+        add_missing_groups(&mut arms);
+        add_missing_groups(&mut arms);
         let plain = [RunSetting::Group(OwnGroup::default())];
         assert!(arms.iter().all(|arm| arm.settings == plain));
     }

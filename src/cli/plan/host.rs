@@ -1,4 +1,4 @@
-//! The ledger for arms that change the host, or have cgroups of their own.
+//! Opens the ledger for arms that change the host or have cgroups of their own.
 
 use anyhow::{Context, bail};
 
@@ -7,19 +7,20 @@ use crate::cli::args::CompareArgs;
 use crate::cli::values::MachineSpec;
 use pinwise_machine::linux::{Ledger, LedgerOptions};
 
-/// The ledger for what arms change, opened before the machine is; `None` if they change nothing.
-pub(in crate::cli) fn ledger(
+/// Opens the ledger for what arms change, before the machine is open; `None` if they change
+/// nothing.
+pub(in crate::cli) fn open_ledger(
     args: &CompareArgs,
     machine: &MachineSpec,
 ) -> anyhow::Result<Option<Ledger>> {
-    let of_host = match args.what_if.real {
-        true => Some(what_if::ledger(
+    let host_ledger = match args.what_if.real {
+        true => Some(what_if::open_ledger(
             &args.what_if,
             machine,
             args.trace,
-            options()?,
+            host_options()?,
         )?),
-        false => interrupt_ledger(&args.interrupts.irqs, machine)?,
+        false => open_interrupt_ledger(&args.interrupts.irqs, machine)?,
     };
     let is_here = machine.is_local();
     if !args.companions.companions.is_empty() && !is_here {
@@ -31,63 +32,63 @@ pub(in crate::cli) fn ledger(
         );
     }
     if !args.groups.are_given() {
-        return Ok(of_host);
+        return Ok(host_ledger);
     }
     if !is_here {
         bail!(
             "--limit, --exclusive and --isolate make cgroups of this host: omit them with --machine {machine}"
         );
     }
-    let mut ledger = match of_host {
+    let mut ledger = match host_ledger {
         Some(ledger) => ledger,
-        // Interrupts are the host's.
+        // Isolation moves interrupts, which is a change of the host.
         None if !args.groups.isolate.is_empty() => {
             interrupts::check_tuners("--isolate")?;
-            Ledger::open(options()?).context("--isolate")?
+            Ledger::open(host_options()?).context("--isolate")?
         }
         None => Ledger::open(own_options()?).context("--limit, --exclusive")?,
     };
-    groups::check(&args.groups, &mut ledger)?;
+    groups::check_groups(&args.groups, &mut ledger)?;
     Ok(Some(ledger))
 }
 
-/// The ledger for `--irq`; `None` if it is not given.
-pub(in crate::cli) fn interrupt_ledger(
+/// Opens the ledger for `--irq`; `None` if it is not given.
+pub(in crate::cli) fn open_interrupt_ledger(
     irqs: &[String],
     machine: &MachineSpec,
 ) -> anyhow::Result<Option<Ledger>> {
-    match interrupts::settings(irqs)?.as_slice() {
+    match interrupts::parse_settings(irqs)?.as_slice() {
         [] => Ok(None),
-        settings => interrupts::ledger(settings, machine, options()?).map(Some),
+        settings => interrupts::open_ledger(settings, machine, host_options()?).map(Some),
     }
 }
 
-/// How a ledger is opened that changes the whole host.
-fn options() -> anyhow::Result<LedgerOptions> {
+/// The options of a ledger for changes of the whole host.
+fn host_options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
         is_for_host: true,
         ..own_options()?
     })
 }
 
-/// How one is opened that changes what runs on it.
+/// The options of a ledger for changes of single programs.
 pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
-        fault: fault()?,
+        fault: read_fault()?,
         ..LedgerOptions::default()
     })
 }
 
-/// The point at which a test wants pinwise to be killed.
+/// The point at which pinwise is to kill itself, for tests.
 #[cfg(debug_assertions)]
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
+fn read_fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     let text = std::env::var("PINWISE_FAULT").ok();
     let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
     parsed.transpose().context("PINWISE_FAULT")
 }
 
 #[cfg(not(debug_assertions))]
-fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
+fn read_fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     Ok(None)
 }

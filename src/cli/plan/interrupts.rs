@@ -1,4 +1,4 @@
-//! `--irq`: places of a device's interrupts as arms.
+//! `--irq`: arms that move the interrupts of devices.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,20 +16,20 @@ use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Topology};
 
-/// The CPUs that take the interrupts of some devices.
+/// A value of `--irq`: where the interrupts of some devices go.
 pub(super) struct Setting {
-    /// As on the command line.
+    /// The text on the command line.
     name: String,
     wishes: Vec<InterruptWish>,
 }
 
 impl Setting {
-    fn is_as_is(&self) -> bool {
+    fn moves_nothing(&self) -> bool {
         let mut places = self.wishes.iter().map(|wish| &wish.place);
         places.all(|place| *place == InterruptPlace::AsIs)
     }
 
-    /// What is set for a program on these CPUs; empty: nothing.
+    /// The CPUs of interrupts for a program on these CPUs; empty if none moves.
     fn realise(&self, topology: &Topology, program: &CpuSet) -> anyhow::Result<InterruptCpus> {
         let mut moved = InterruptCpus::default();
         for wish in &self.wishes {
@@ -39,13 +39,14 @@ impl Setting {
     }
 }
 
-/// The requested settings, preceded by the baseline's: the present one. Empty if none is requested.
-pub(super) fn settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
+/// Parses the values of `--irq`. One that moves nothing comes first, and is added if there is none:
+/// it is the baseline. Empty without the option.
+pub(super) fn parse_settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
     let mut found = Vec::new();
     for text in arguments {
-        found.push(parse(text).with_context(|| format!("--irq {text}"))?);
+        found.push(parse_setting(text).with_context(|| format!("--irq {text}"))?);
     }
-    match found.iter().position(Setting::is_as_is) {
+    match found.iter().position(Setting::moves_nothing) {
         Some(at) => found[..=at].rotate_right(1),
         None if found.is_empty() => {}
         None => found.insert(
@@ -59,8 +60,8 @@ pub(super) fn settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
     Ok(found)
 }
 
-/// Commas join devices, and also CPUs.
-fn parse(text: &str) -> anyhow::Result<Setting> {
+/// Parses one value, in which commas separate devices, and also CPUs.
+fn parse_setting(text: &str) -> anyhow::Result<Setting> {
     let mut parts: Vec<String> = Vec::new();
     for part in text.split(',') {
         match parts.last_mut() {
@@ -80,21 +81,21 @@ fn parse(text: &str) -> anyhow::Result<Setting> {
     })
 }
 
-/// What all arguments together set for a program on these CPUs.
-pub(in crate::cli) fn together(
+/// The CPUs of interrupts that all values together set for a program on these CPUs.
+pub(in crate::cli) fn realise_together(
     arguments: &[String],
     mut topology: Topology,
     program: &CpuSet,
 ) -> anyhow::Result<InterruptCpus> {
     let text = arguments.join(",");
-    let setting = parse(&text).with_context(|| format!("--irq {text}"))?;
+    let setting = parse_setting(&text).with_context(|| format!("--irq {text}"))?;
     read_interrupts(&mut topology);
     setting.realise(&topology, program)
 }
 
-/// The ledger by which they are moved, opened before the machine is. Any obstacle
-/// is reported before anything runs.
-pub(super) fn ledger(
+/// Opens the ledger for moving interrupts, before the machine is open, and tries it, so that errors
+/// are reported before anything runs.
+pub(super) fn open_ledger(
     settings: &[Setting],
     machine: &MachineSpec,
     options: LedgerOptions,
@@ -105,7 +106,7 @@ pub(super) fn ledger(
     check_tuners("--irq")?;
     let (mut topology, _) = discover()?;
     read_interrupts(&mut topology);
-    let moved = all(settings, &topology)?;
+    let moved = combine_settings(settings, &topology)?;
     let mut ledger = Ledger::open(options).context("--irq")?;
     ledger
         .check_setting(&moved)
@@ -113,7 +114,7 @@ pub(super) fn ledger(
     Ok(ledger)
 }
 
-/// Is there a program that would move interrupts back?
+/// Refuses to run beside a program that would move interrupts back.
 pub(super) fn check_tuners(option: &str) -> anyhow::Result<()> {
     let tuners = read_tuners(Path::new("/"));
     if tuners.iter().any(|name| name == "irqbalance") {
@@ -124,8 +125,8 @@ pub(super) fn check_tuners(option: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything that may be moved.
-fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> {
+/// All interrupts that the settings may move.
+fn combine_settings(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> {
     let mut moved = InterruptCpus::default();
     for wish in settings.iter().flat_map(|setting| &setting.wishes) {
         let anywhere = InterruptWish {
@@ -141,21 +142,21 @@ fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> 
     Ok(RunSetting::Interrupts(moved))
 }
 
-/// The arms with every setting of `--irq`, if there is one.
+/// Repeats the arms with every value of `--irq`, if there is one.
 pub(in crate::cli) fn add_interrupt_settings(
     arms: Vec<ArmPlan>,
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<ArmPlan>> {
-    let settings = settings(&args.interrupts.irqs)?;
+    let settings = parse_settings(&args.interrupts.irqs)?;
     match settings.is_empty() {
         true => Ok(arms),
         false => combine_arms(&arms, &settings, topology.clone(), terminal),
     }
 }
 
-/// Every arm with every setting.
+/// Repeats every arm with every setting; equal ones are merged, with a note.
 fn combine_arms(
     plain: &[ArmPlan],
     settings: &[Setting],
@@ -186,7 +187,7 @@ fn combine_arms(
                     _ => format!("{}, {}", arm.name, setting.name),
                 },
                 is_default: arm.is_default && moved.is_empty(),
-                // Every arm goes the same way, those that move none, too.
+                // Also where none moves, so that all arms take the same steps.
                 settings: arm.settings.iter().cloned().chain([host]).collect(),
                 ..arm.clone()
             });
@@ -196,8 +197,8 @@ fn combine_arms(
     Ok(arms)
 }
 
-/// Which CPUs take which interrupts in which arm; `None` if none is moved.
-pub(in crate::cli) fn find_moved(arms: &[ArmPlan]) -> Option<Finding> {
+/// Describes which interrupts each arm moved to which CPUs; `None` if none moved.
+pub(in crate::cli) fn describe_moved(arms: &[ArmPlan]) -> Option<Finding> {
     let mut words = Vec::new();
     for arm in arms {
         for setting in &arm.settings {
@@ -225,7 +226,7 @@ mod tests {
 
     fn names(arguments: &[&str]) -> Vec<String> {
         let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-        let found = settings(&arguments).unwrap();
+        let found = parse_settings(&arguments).unwrap();
         found.into_iter().map(|setting| setting.name).collect()
     }
 
@@ -241,11 +242,11 @@ mod tests {
 
     #[test]
     fn commas_join_devices_and_cpus() {
-        let setting = parse("eth0=0,2,nvme0=far").unwrap();
+        let setting = parse_setting("eth0=0,2,nvme0=far").unwrap();
         let words: Vec<String> = setting.wishes.iter().map(ToString::to_string).collect();
         assert_eq!(words, ["eth0=0,2", "nvme0=far"]);
         for text in ["", "eth0", "eth0=local,x", "0,eth0=local", "a=0,a=1"] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse_setting(text).is_err(), "{text}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! `compare --kernel`: a built-in workload in place of a command, its
-//! instruction sets as arms.
+//! `compare --kernel`: a built-in workload instead of a command, with an arm for each instruction
+//! set.
 
 use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::candidates::Candidate;
 use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice, WorkloadArgs};
-use crate::cli::kernel::{find_kernel, isas, program};
-use crate::cli::parser_words::one_line;
+use crate::cli::kernel::{find_kernel, kernel_program, parse_isas};
+use crate::cli::parser_words::to_one_line;
 use pinwise_kernels::work::Isa;
 use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
@@ -17,30 +17,30 @@ use pinwise_study::bench::command::{Call, run_once};
 use pinwise_topology::Topology;
 use pinwise_workload::Workload;
 
-/// Units of work a thread without `--work`: about 100 ms.
-const WORK_A_THREAD: usize = 10;
+/// Units of work per thread without `--work`: about 100 ms.
+const WORK_PER_THREAD: usize = 10;
 
 /// The text in quotes after `--kernel`: the arguments of `pinwise bench kernel`.
 #[derive(Debug, Parser)]
 #[command(name = "--kernel", disable_help_flag = true)]
-struct Line {
+struct KernelLine {
     #[command(flatten)]
     args: KernelArgs,
 }
 
-/// A kernel to be compared under several instruction sets.
+/// A kernel to compare, under one or more instruction sets.
 pub(super) struct KernelRequest {
     call: Call,
     isas: Vec<Isa>,
 }
 
-/// What `--kernel` and `--isa` ask for, if they do.
+/// Parses `--kernel` and `--isa`; `None` without them.
 pub(super) fn parse_kernel(
     args: &CompareArgs,
     is_local: bool,
 ) -> anyhow::Result<Option<KernelRequest>> {
     let Some(text) = &args.kernel else {
-        // The parser does not insist on it if a command takes its place.
+        // The parser does not require --kernel if a command conflicts with it.
         if args.isa.is_some() {
             bail!("--isa chooses how a built-in workload is compiled; it needs --kernel");
         }
@@ -53,15 +53,15 @@ pub(super) fn parse_kernel(
             format!("--kernel '{text}': write a kernel with its options, such as 'fft --threads 2'")
         })?;
     let line = std::iter::once("--kernel".to_owned()).chain(words);
-    let line = Line::try_parse_from(line)
-        .map_err(|error| anyhow::anyhow!("--kernel '{text}': {}", one_line(&error)))?;
+    let line = KernelLine::try_parse_from(line)
+        .map_err(|error| anyhow::anyhow!("--kernel '{text}': {}", to_one_line(&error)))?;
     let options = line.args;
-    refuse(&options, args)?;
+    refuse_inapplicable(&options, args)?;
     let kernel = find_kernel(options.name.as_deref().unwrap_or_default()).context("--kernel")?;
     kernel.size_or_default(options.size).context("--kernel")?;
     let isas = match &args.isa {
-        Some(list) => isas(Some(list), is_local)?,
-        None => isas(Some(&options.isa), is_local)?,
+        Some(list) => parse_isas(Some(list), is_local)?,
+        None => parse_isas(Some(&options.isa), is_local)?,
     };
     let is_compiled = |isa: &&Isa| !matches!(isa, Isa::V1 | Isa::Native) || isas.len() > 1;
     if let Some(isa) = isas
@@ -74,23 +74,23 @@ pub(super) fn parse_kernel(
             kernel.name
         );
     }
-    let work = options.work.unwrap_or(WORK_A_THREAD * options.threads);
+    let work = options.work.unwrap_or(WORK_PER_THREAD * options.threads);
     Ok(Some(KernelRequest {
         call: Call {
-            program: program(is_local)?,
+            program: kernel_program(is_local)?,
             kernel,
             threads: options.threads,
             work: work as u64,
             size: options.size,
             isa: isas.first().copied().unwrap_or(Isa::Native),
-            more: more(&options),
+            more: passed_options(&options),
         },
         isas,
     }))
 }
 
-/// Options of `pinwise bench kernel` that do not apply here.
-fn refuse(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
+/// Refuses options of `pinwise bench kernel` that do not apply to a comparison.
+fn refuse_inapplicable(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
     if options.list {
         bail!("--kernel: --list lists kernels; name one here (pinwise bench kernel --list)");
     }
@@ -103,8 +103,8 @@ fn refuse(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Options that are passed on as they are.
-fn more(options: &KernelArgs) -> Vec<String> {
+/// The options that are passed to `bench kernel` unchanged.
+fn passed_options(options: &KernelArgs) -> Vec<String> {
     let mut words = Vec::new();
     if options.split == SplitChoice::Dynamic {
         words.extend(["--split".to_owned(), "dynamic".to_owned()]);
@@ -119,8 +119,8 @@ fn more(options: &KernelArgs) -> Vec<String> {
 }
 
 impl KernelRequest {
-    /// One command for each instruction set.
-    pub(super) fn candidates(&self, options: &WorkloadArgs) -> anyhow::Result<Vec<Candidate>> {
+    /// The commands, one for each instruction set.
+    pub(super) fn list_candidates(&self, options: &WorkloadArgs) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         for isa in &self.isas {
             let call = Call {
@@ -136,14 +136,14 @@ impl KernelRequest {
         Ok(candidates)
     }
 
-    /// Threads that it will run.
+    /// The number of threads that it runs.
     pub(super) const fn threads(&self) -> usize {
         self.call.threads
     }
 
-    /// Runs it once, shortly: it refuses before anything is measured, and
-    /// says what it works on.
-    pub(super) fn look(
+    /// Runs the kernel once, briefly, so that errors come before anything is measured, and
+    /// describes into which caches its working set fits.
+    pub(super) fn find_working_set(
         &self,
         topology: &Topology,
         known: Option<&TopologyRecord>,

@@ -1,4 +1,4 @@
-//! `--memory`: memory policies as arms.
+//! `--memory`: arms with memory policies.
 
 use anyhow::{Context, bail};
 
@@ -6,7 +6,7 @@ use pinwise_machine::linux::check_memory_policy;
 use pinwise_placement::{MemoryWish, Merged, Placement};
 use pinwise_topology::Topology;
 
-/// Every placement as it is and with each memory policy, which its name then has.
+/// Adds after every placement the same with each memory policy.
 pub(super) fn combine_placements(
     placements: Vec<Placement>,
     policies: &[String],
@@ -45,8 +45,8 @@ pub(super) fn combine_placements(
     Ok(all)
 }
 
-/// Refuses policies that this kernel does not take, before anything runs.
-pub(super) fn check(places: &[Merged], is_simulated: bool) -> anyhow::Result<()> {
+/// Refuses policies that this Linux kernel does not support, before anything runs.
+pub(super) fn check_policies(places: &[Merged], is_simulated: bool) -> anyhow::Result<()> {
     for Merged {
         placement: place, ..
     } in places.iter().filter(|_| !is_simulated)

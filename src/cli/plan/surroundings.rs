@@ -1,4 +1,4 @@
-//! How the commands run: environment, helpers, time-out, threads.
+//! How commands run: output, environment, helpers, timeout, threads.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use pinwise_study::compare::RunFailure;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Sweep, Workload, thread_variables};
 
-/// What `--output` says; the metric may need the output itself.
-pub(in crate::cli) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
-    let wanted = match text {
+/// Parses `--output`, which must be free if the metric reads the output.
+pub(in crate::cli) fn parse_output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
+    let output = match text {
         "pipe" => Output::Keep,
-        text => subject::output(text).unwrap_or_else(|_| Output::Files(PathBuf::from(text))),
+        text => subject::parse_output(text).unwrap_or_else(|_| Output::Files(PathBuf::from(text))),
     };
-    if let Output::Files(folder) = &wanted {
+    if let Output::Files(folder) = &output {
         if Sweep::fill(text, &[]).is_err() {
             bail!("--output {text}: parameters have no place in it; files are named after arms");
         }
@@ -30,15 +30,19 @@ pub(in crate::cli) fn output(text: &str, metric: &Metric) -> anyhow::Result<Outp
         }
     }
     if metric.needs_output() {
-        if !matches!(wanted, Output::Discard | Output::Keep) {
+        if !matches!(output, Output::Discard | Output::Keep) {
             bail!("--output {text}: the metric reads the output; omit --output");
         }
         return Ok(Output::Keep);
     }
-    Ok(wanted)
+    Ok(output)
 }
 
-pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
+/// Builds the workload of a command with these options.
+pub(in crate::cli) fn build_workload(
+    command: &Command,
+    args: &WorkloadArgs,
+) -> anyhow::Result<Workload> {
     let helper = |option: &'static str, lines: &[String]| match lines {
         [] => Ok(None),
         [line] => parse_line(line, args).context(option).map(Some),
@@ -68,22 +72,22 @@ pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow
     })
 }
 
-/// A recipe's workload, to which the command line adds.
-pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Result<Workload> {
-    let wished = workload(&recipe.command, args)?;
+/// Adds the options of the command line to a recipe's workload.
+pub(super) fn add_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Result<Workload> {
+    let added = build_workload(&recipe.command, args)?;
     let mut environment = recipe.environment.clone();
-    environment.retain(|(name, _)| !wished.environment.iter().any(|(other, _)| other == name));
-    environment.extend(wished.environment);
+    environment.retain(|(name, _)| !added.environment.iter().any(|(other, _)| other == name));
+    environment.extend(added.environment);
     Ok(Workload {
         environment,
-        timeout: wished.timeout.or(recipe.timeout),
-        success: wished.success,
+        timeout: added.timeout.or(recipe.timeout),
+        success: added.success,
         ..recipe.clone()
     })
 }
 
-/// Runs the command once to see how many threads it keeps busy; and the same in
-/// words, after the program.
+/// Runs the command once to count the threads that it keeps busy; the text is the predicate of a
+/// sentence about the program.
 pub(in crate::cli) fn measure_busy_threads(
     workload: &Workload,
     topology: &Topology,

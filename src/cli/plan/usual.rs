@@ -1,5 +1,5 @@
-//! Which placements `compare` tries: those that are named, or those that the
-//! configuration has for all commands.
+//! The placements that `compare` tries: those of the command line, or those that the configuration
+//! has for all commands.
 
 use anyhow::Context;
 
@@ -10,8 +10,8 @@ use crate::cli::terminal::Terminal;
 use pinwise_placement::{Placement, merge_equivalent};
 use pinwise_topology::Topology;
 
-/// Explicit or implied placements; `None`: those that suit the program.
-pub(super) fn wanted_places(
+/// Explicit or implied placements; `None` if those that suit the program should be tried.
+pub(super) fn explicit_placements(
     args: &CompareArgs,
     candidates: usize,
     topology: &Topology,
@@ -27,21 +27,21 @@ pub(super) fn wanted_places(
     Ok(if !args.places.is_empty() {
         Some(parse_placements(&args.places)?)
     } else if has_other_arms {
-        let wanted = (!has_baseline_of_its_own(args)).then(Placement::os_default);
-        Some(wanted.into_iter().collect())
+        let default = (!is_baseline_from_option(args)).then(Placement::os_default);
+        Some(default.into_iter().collect())
     } else {
-        usual_places(args, topology, terminal)?
+        configured_placements(args, topology, terminal)?
     })
 }
 
-/// Is the baseline an arm that stands beside those of placements? Then `os-default` would be one
-/// more arm that nobody asked for. It stays where other options make their arms of it.
-fn has_baseline_of_its_own(args: &CompareArgs) -> bool {
-    let smaller = args.what_if.machines.iter().cloned();
-    let mut own = groups::names(&args.groups).chain(smaller);
+/// Is the baseline an arm of another option, such as `limit=1`? Then `os-default` would be an arm
+/// that nobody requested, unless options such as `--memory` make their arms from it.
+fn is_baseline_from_option(args: &CompareArgs) -> bool {
+    let machines = args.what_if.machines.iter().cloned();
+    let mut names = groups::arm_names(&args.groups).chain(machines);
     let needs_places = !args.memory_policies.is_empty();
     wanted_baseline(args)
-        .is_some_and(|baseline| !needs_places && own.any(|name| baseline.contains(&name)))
+        .is_some_and(|baseline| !needs_places && names.any(|name| baseline.contains(&name)))
 }
 
 /// The arm that `--baseline` names. Of a limit beside a cpuset it is the limit: the
@@ -59,23 +59,23 @@ pub(super) fn wanted_baseline(args: &CompareArgs) -> Option<String> {
     args.baseline.clone().or_else(implied)
 }
 
-/// The placements of the configuration, if they differ on this machine: what was
-/// written for one machine is used on others, too.
-fn usual_places(
+/// The placements of the configuration; `None` if they do not differ on this machine: the file may
+/// have been written for another one.
+fn configured_placements(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Option<Vec<Placement>>> {
     const SOURCE: &str = "places of config.toml";
-    if args.usual_places.is_empty() {
+    if args.default_places.is_empty() {
         return Ok(None);
     }
-    let mut usual = Vec::new();
+    let mut configured = Vec::new();
     let mut realised = Vec::new();
-    for placement in parse_placements(&args.usual_places).context(SOURCE)? {
+    for placement in parse_placements(&args.default_places).context(SOURCE)? {
         match placement.realise(topology) {
             Ok(place) => {
-                usual.push(placement);
+                configured.push(placement);
                 realised.push(place);
             }
             Err(error) => terminal.note(&format!("{SOURCE}: {error}; left out")),
@@ -87,5 +87,5 @@ fn usual_places(
         ));
         return Ok(None);
     }
-    Ok(Some(usual))
+    Ok(Some(configured))
 }

@@ -1,4 +1,4 @@
-//! `--what-if`: smaller machines as arms, by masks or really.
+//! `--what-if`: arms on smaller machines, simulated by masks or with CPUs offline.
 
 use anyhow::{Context, bail};
 
@@ -14,21 +14,24 @@ use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::Workload;
 
 /// A smaller machine.
-pub(super) struct Smaller {
-    /// As on the command line; with `(real)` if CPUs are switched off.
+pub(super) struct SmallerMachine {
+    /// The name on the command line, with `(real)` if CPUs are switched off.
     pub(super) name: String,
     /// Its CPUs.
     pub(super) place: Realised,
-    /// CPUs that are switched off meanwhile.
+    /// CPUs that are switched off during its runs.
     pub(super) offline: Option<CpuSet>,
 }
 
-/// The smaller machines asked for.
-pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<Vec<Smaller>> {
-    let mut found: Vec<Smaller> = Vec::new();
+/// Parses the requested smaller machines.
+pub(super) fn parse_machines(
+    args: &WhatIfArgs,
+    topology: &Topology,
+) -> anyhow::Result<Vec<SmallerMachine>> {
+    let mut found: Vec<SmallerMachine> = Vec::new();
     for text in &args.machines {
         let about = || format!("--what-if {text}");
-        let placement = placement(text).with_context(about)?;
+        let placement = parse_machine(text).with_context(about)?;
         let place = placement.realise(topology).with_context(about)?;
         if place.cpus == topology.allowed {
             bail!(
@@ -39,7 +42,7 @@ pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<
         if let Some(same) = found.iter().find(|other| other.place.cpus == place.cpus) {
             bail!("--what-if {text}: the same CPUs as {}", same.name);
         }
-        found.push(Smaller {
+        found.push(SmallerMachine {
             name: match args.real {
                 true => format!("{text} (real)"),
                 false => text.clone(),
@@ -51,7 +54,7 @@ pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<
     Ok(found)
 }
 
-fn placement(text: &str) -> anyhow::Result<Placement> {
+fn parse_machine(text: &str) -> anyhow::Result<Placement> {
     if let Some(number) = text.strip_prefix("cpus=") {
         let count = number.parse().ok().filter(|&count: &usize| count > 0);
         let count = count.with_context(|| format!("'{number}' is not a number of CPUs"))?;
@@ -65,11 +68,11 @@ fn placement(text: &str) -> anyhow::Result<Placement> {
     }))
 }
 
-/// Every command on every smaller machine.
+/// Makes an arm of every command on every smaller machine.
 pub(super) fn arms(
     candidates: &[Candidate],
     workloads: &[Workload],
-    machines: &[Smaller],
+    machines: &[SmallerMachine],
 ) -> Vec<ArmPlan> {
     let mut arms = Vec::new();
     for (candidate, workload) in candidates.iter().zip(workloads) {
@@ -96,9 +99,9 @@ pub(super) fn arms(
     arms
 }
 
-/// Remarks on such arms, with what they were.
-pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Finding> {
-    let first = smaller.first()?;
+/// Describes what a smaller machine was, and what it does not change.
+pub(super) fn describe(machines: &[SmallerMachine], topology: &Topology) -> Option<Finding> {
+    let first = machines.first()?;
     let is_real = first.offline.is_some();
     let mut finding = if is_real {
         Finding::new(
@@ -115,7 +118,7 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
             "A program that counts CPUs by /proc or sysfs starts threads for all of them; --real (root) switches CPUs off.",
         )
     };
-    for each in smaller {
+    for each in machines {
         let off = match &each.offline {
             Some(off) => off.clone(),
             None => topology.allowed.difference(&each.place.cpus),
@@ -126,9 +129,9 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
     Some(finding)
 }
 
-/// The ledger for `--real`, opened before the machine is. Any obstacle is reported
-/// before anything runs.
-pub(super) fn ledger(
+/// Opens the ledger for `--real`, before the machine is open, and tries it, so that errors are
+/// reported before anything runs.
+pub(super) fn open_ledger(
     args: &WhatIfArgs,
     machine: &MachineSpec,
     is_traced: bool,
@@ -148,7 +151,7 @@ pub(super) fn ledger(
             topology.online
         );
     }
-    let machines = smaller(args, &topology)?;
+    let machines = parse_machines(args, &topology)?;
     let mut ledger = Ledger::open(options).context("--real")?;
     for machine in machines {
         let off = RunSetting::Offline(machine.offline.unwrap_or_default());
@@ -176,10 +179,10 @@ mod tests {
     #[track_caller]
     fn check(machine: &str, cpus: &str, off: &str) {
         let topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
-        let found = smaller(&args(&[machine], true), &topology).unwrap();
+        let found = parse_machines(&args(&[machine], true), &topology).unwrap();
         assert_eq!(found[0].place.cpus.to_string(), cpus);
         assert_eq!(found[0].offline.as_ref().unwrap().to_string(), off);
-        let masks = smaller(&args(&[machine], false), &topology).unwrap();
+        let masks = parse_machines(&args(&[machine], false), &topology).unwrap();
         assert_eq!(
             (masks[0].name.as_str(), &masks[0].offline),
             (machine, &None)
@@ -197,7 +200,7 @@ mod tests {
     fn invalid_smaller_machines_are_refused() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
         let refused = |machines: &[&str]| {
-            let refused = smaller(&args(machines, false), &topology);
+            let refused = parse_machines(&args(machines, false), &topology);
             format!("{:#}", refused.err().unwrap())
         };
         for (machine, words) in [

@@ -1,4 +1,4 @@
-//! `profile diff`: two profiles, stored or in files, subtracted.
+//! `profile diff`: subtracts two profiles, stored or in files.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use crate::cli::args::{Global, ProfileDiffArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::files::NamedFile;
-use crate::cli::opening::needed_store;
 use crate::cli::opening::open_store;
+use crate::cli::opening::require_store;
 use crate::cli::outputs::check_outputs;
 use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
@@ -16,7 +16,7 @@ use crate::cli::{Exit, files};
 use pinwise_record::{Kind, ProfileDiff, ProfileRecord};
 use pinwise_store::{Store, records_back};
 
-/// Records that `last~N` looks through.
+/// The most records that `last~N` searches.
 const MAX_LISTED_RECORDS: usize = 10_000;
 
 pub(super) fn diff(
@@ -42,14 +42,14 @@ pub(super) fn diff(
     (record.id, record.started) = new_id_and_start();
     let show = || {
         terminal.show(&record, |record, palette| {
-            pinwise_report::profile_diff(record, args.top, palette)
+            pinwise_report::render_profile_diff(record, args.top, palette)
         })?;
         files::write_json(args.export_json.as_deref(), &record)
     };
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-/// The profile that an argument names: a file, or a record of the store.
+/// Loads the profile that an argument names: a file, or a record of the store.
 fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     let path = Path::new(text);
     if path.is_file() {
@@ -62,9 +62,9 @@ fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     {
         bail!("{text}: no such file");
     }
-    let store = needed_store(global)?;
+    let store = require_store(global)?;
     let id = match records_back(text) {
-        Some(back) => profile_before(&store, text, back as usize)?,
+        Some(back) => find_profile_back(&store, text, back as usize)?,
         None if text.starts_with("last") => {
             bail!("'{text}': write last, or last~1 for the profile before it")
         }
@@ -73,8 +73,8 @@ fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     Ok(store.load(&id)?.decode()?)
 }
 
-/// The id of the newest profile but this many.
-fn profile_before(store: &Store, text: &str, back: usize) -> anyhow::Result<String> {
+/// The id of the profile `back` before the newest.
+fn find_profile_back(store: &Store, text: &str, back: usize) -> anyhow::Result<String> {
     let entries = store.list(MAX_LISTED_RECORDS)?;
     let mut profiles = entries
         .iter()

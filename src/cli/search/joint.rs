@@ -1,4 +1,4 @@
-//! `search --joint`: where several programs should run together.
+//! `search --joint`: finds where several programs should run together.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use pinwise_study::StudyError;
 use pinwise_study::joint::{self, JointSearch, PastRounds};
 use pinwise_workload::joint::{JointProgram, MAX_FILE_BYTES, Round, parse};
 
-/// Rounds in all, and pairs of these that confirm.
-const USUAL_ROUNDS: usize = 80;
-const USUAL_PAIRS: usize = 10;
+/// Rounds without `--max-runs`, and pairs of confirming rounds without `--confirm`.
+const DEFAULT_ROUNDS: usize = 80;
+const DEFAULT_PAIRS: usize = 10;
 
 pub(super) fn search(
     global: &Global,
@@ -43,10 +43,10 @@ pub(super) fn search(
     check_outputs(global, &super::output_files(&args.results), &[])?;
     check_store(global)?;
     let search = plan_search(global, args, file)?;
-    carry_out(&search, None, file, global, args, terminal)
+    run_and_report(&search, None, file, global, args, terminal)
 }
 
-/// Goes on with an interrupted search, from the rounds of its record, which stays as it is.
+/// Continues an interrupted search from the rounds of its record, which is not changed.
 pub(super) fn resume(
     global: &Global,
     args: &SearchArgs,
@@ -60,23 +60,23 @@ pub(super) fn resume(
         );
     }
     let named = || format!("--resume {id}");
-    let before = Cli::try_parse_from(&past.argv).with_context(named)?;
-    let Command::Search(before) = before.command else {
+    let former = Cli::try_parse_from(&past.argv).with_context(named)?;
+    let Command::Search(former) = former.command else {
         bail!("--resume {id}: its record lacks its command line");
     };
-    let file = before.joint.as_deref().with_context(named)?;
-    let mut search = plan_search(global, &before, file).with_context(named)?;
+    let file = former.joint.as_deref().with_context(named)?;
+    let mut search = plan_search(global, &former, file).with_context(named)?;
     search.max_rounds = args.max_runs.unwrap_or(search.max_rounds);
     search.pairs = args.confirm.unwrap_or(search.pairs);
     search.budget = args.budget.or(search.budget);
     search.seed = past.seed;
     search.argv.clone_from(&past.argv);
-    let before = past.joint.as_ref().map_or(&[][..], |joint| &joint.programs);
-    let are_same = before.len() == search.programs.len()
-        && before
+    let former = past.joint.as_ref().map_or(&[][..], |joint| &joint.programs);
+    let are_same = former.len() == search.programs.len()
+        && former
             .iter()
             .zip(&search.programs)
-            .all(|(before, now)| is_same(before, now));
+            .all(|(former, now)| is_same_program(former, now));
     if !are_same {
         bail!(
             "--resume {id}: the programs of {} are others than those of that search; start a new one without --resume",
@@ -90,18 +90,18 @@ pub(super) fn resume(
             .map_or_else(Vec::new, |joint| joint.tried.clone()),
         spent: Duration::try_from_secs_f64(past.elapsed_s).unwrap_or_default(),
     };
-    carry_out(&search, Some(&past.host), file, global, args, terminal)
+    run_and_report(&search, Some(&past.host), file, global, args, terminal)
 }
 
-/// Does a plan's program have what rounds depend on?
-fn is_same(before: &JointProgramRecord, now: &JointProgram) -> bool {
-    before.name == now.name
-        && before.command == now.command.argv()
-        && before.load.as_deref() == now.load.as_ref().map(pinwise_workload::Command::argv)
-        && before.metric.name == now.metric.to_string()
+/// Are all properties equal on which the results of rounds depend?
+fn is_same_program(former: &JointProgramRecord, now: &JointProgram) -> bool {
+    former.name == now.name
+        && former.command == now.command.argv()
+        && former.load.as_deref() == now.load.as_ref().map(pinwise_workload::Command::argv)
+        && former.metric.name == now.metric.to_string()
 }
 
-/// A search that begins.
+/// Plans a new search from a file of programs.
 fn plan_search(global: &Global, args: &SearchArgs, file: &Path) -> anyhow::Result<JointSearch> {
     let named = || format!("--joint {}", file.display());
     let text = read_text(file, MAX_FILE_BYTES as u64).with_context(named)?;
@@ -110,8 +110,8 @@ fn plan_search(global: &Global, args: &SearchArgs, file: &Path) -> anyhow::Resul
     Ok(JointSearch {
         programs,
         runner: vec![own_program()?, "search".to_owned(), "round".to_owned()],
-        max_rounds: args.max_runs.unwrap_or(USUAL_ROUNDS),
-        pairs: args.confirm.unwrap_or(USUAL_PAIRS),
+        max_rounds: args.max_runs.unwrap_or(DEFAULT_ROUNDS),
+        pairs: args.confirm.unwrap_or(DEFAULT_PAIRS),
         budget: args.budget,
         min_effect: args.min_effect,
         timeout: args.workload.timeout,
@@ -124,7 +124,7 @@ fn plan_search(global: &Global, args: &SearchArgs, file: &Path) -> anyhow::Resul
     })
 }
 
-fn carry_out(
+fn run_and_report(
     search: &JointSearch,
     host: Option<&HostRecord>,
     file: &Path,
@@ -138,10 +138,10 @@ fn carry_out(
         super::check_machine(id, host, machine.as_mut())?;
     }
     let mut watch = Watch::new(open_store(global)?, terminal);
-    let found = joint::run(search, machine.as_mut(), &mut watch);
-    // First whatever still runs.
+    let result = joint::run(search, machine.as_mut(), &mut watch);
+    // First end what still runs.
     drop(machine);
-    let record = match found {
+    let record = match result {
         Ok(record) => record,
         Err(StudyError::Machine(MachineError::Interrupted)) => {
             watch.abandon();
@@ -156,7 +156,7 @@ fn carry_out(
         }
     };
     let is_stored = watch.close(|store| store.finish(&record));
-    finish(&record, args, terminal)?;
+    show_and_export(&record, args, terminal)?;
     let is_kept = is_stored && global.store.as_deref() != Some("none");
     if record.stopped == Some(Stopped::Interrupted) && is_kept {
         terminal.note(&format!(
@@ -164,13 +164,17 @@ fn carry_out(
             record.id
         ));
     }
-    Ok(match exit_of(&record, args.require_verdict) {
+    Ok(match exit_status(&record, args.require_verdict) {
         Exit::Done | Exit::Undecided if !is_stored => Exit::Error,
         exit => exit,
     })
 }
 
-fn finish(record: &Comparison, args: &SearchArgs, terminal: &Terminal) -> anyhow::Result<()> {
+fn show_and_export(
+    record: &Comparison,
+    args: &SearchArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
     let results = &args.results;
     show_answer(record, terminal)?;
     super::write_json(results.export_json.as_deref(), record)?;
@@ -182,7 +186,7 @@ fn finish(record: &Comparison, args: &SearchArgs, terminal: &Terminal) -> anyhow
     export::write_page(record, results.report.as_deref())
 }
 
-fn exit_of(record: &Comparison, requires_verdict: bool) -> Exit {
+fn exit_status(record: &Comparison, requires_verdict: bool) -> Exit {
     match record.stopped {
         Some(Stopped::Interrupted) => Exit::Interrupted,
         Some(Stopped::Failed) => Exit::Error,
@@ -191,8 +195,8 @@ fn exit_of(record: &Comparison, requires_verdict: bool) -> Exit {
     }
 }
 
-/// `search round`: one round, in this process, with its figures as JSON.
-pub(in crate::cli) fn round(args: &RoundArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+/// `search round`: runs one round in this process, and prints its figures as JSON.
+pub(in crate::cli) fn run_round(args: &RoundArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let round: Round = serde_json::from_str(&args.round).context("the round")?;
     let report = linux::run_round(&round).context("becoming the parent of orphans")?;
     terminal.print_json(&report)?;

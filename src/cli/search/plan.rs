@@ -1,4 +1,4 @@
-//! From arguments, or from a record to be continued, to the plan of a search.
+//! Makes the plan of a search from arguments, or from a record to continue.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
 
-/// The default number of runs.
-const USUAL_RUNS: usize = 200;
-/// Pairs that confirm the best, at most.
-const USUAL_PAIRS: usize = 30;
-/// The first run of a program fills caches that later ones find filled.
-const WARMUP: usize = 1;
+/// Runs without `--max-runs` and `--budget`.
+const DEFAULT_RUNS: usize = 200;
+/// The most pairs of runs to confirm the best, without `--confirm`.
+const DEFAULT_PAIRS: usize = 30;
+/// Discarded first runs: they fill caches that later runs find filled.
+const WARMUP_RUNS: usize = 1;
 
-/// How much a search may take.
+/// The limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Effort {
     runs: Option<usize>,
@@ -30,16 +30,16 @@ struct Effort {
     pairs: usize,
 }
 
-/// How many threads are searched, and how many `os-default` has.
-struct Team {
+/// The numbers of threads that are searched, and that of `os-default`.
+struct ThreadPlan {
     searched: Vec<usize>,
-    of_default: usize,
-    /// Were those counted, and not set?
+    default_threads: usize,
+    /// Was the number of `os-default` counted in a run, not set?
     is_counted: bool,
     sets_environment: bool,
 }
 
-/// A search that begins.
+/// Plans a new search.
 pub(super) fn new_plan(
     args: &SearchArgs,
     argv: &[String],
@@ -47,28 +47,28 @@ pub(super) fn new_plan(
     machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<SearchPlan> {
-    let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
+    let metric = parse_metric(args.metric.as_deref().unwrap_or("wall"))?;
     let options = &args.workload;
-    let command = plan::one_command(args.line.as_deref(), &args.argv, options, terminal)?;
-    let workload = plan::workload(&command, options)?;
-    let output = plan::output(&options.output, &metric)?;
-    let effort = effort(args).unwrap_or(Effort {
-        runs: Some(USUAL_RUNS),
+    let command = plan::parse_command(args.line.as_deref(), &args.argv, options, terminal)?;
+    let workload = plan::build_workload(&command, options)?;
+    let output = plan::parse_output(&options.output, &metric)?;
+    let effort = requested_effort(args).unwrap_or(Effort {
+        runs: Some(DEFAULT_RUNS),
         time: None,
-        pairs: args.confirm.unwrap_or(USUAL_PAIRS),
+        pairs: args.confirm.unwrap_or(DEFAULT_PAIRS),
     });
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let team = plan_team(args, argv, &workload, &topology, machine, terminal)?;
+    let thread_plan = plan_threads(args, argv, &workload, &topology, machine, terminal)?;
     let (id, started) = plan::new_id_and_start();
     Ok(SearchPlan {
         workload,
-        threads: team.searched,
-        sets_threads: team.sets_environment,
-        default_threads: team.of_default,
-        default_is_counted: team.is_counted,
+        threads: thread_plan.searched,
+        sets_threads: thread_plan.sets_environment,
+        default_threads: thread_plan.default_threads,
+        default_is_counted: thread_plan.is_counted,
         min_effect: args.min_effect,
         max_slowdown: args.max_slowdown,
         metric,
@@ -76,7 +76,7 @@ pub(super) fn new_plan(
         max_runs: effort.runs,
         budget: effort.time,
         confirmation_pairs: effort.pairs,
-        warmup: WARMUP,
+        warmup: WARMUP_RUNS,
         seed,
         output,
         id,
@@ -86,27 +86,27 @@ pub(super) fn new_plan(
     })
 }
 
-fn metric(text: &str) -> anyhow::Result<Metric> {
+fn parse_metric(text: &str) -> anyhow::Result<Metric> {
     text.parse().context("--metric")
 }
 
-/// The budget that was given; `None` without any.
-fn effort(args: &SearchArgs) -> Option<Effort> {
-    let pairs = args.confirm.unwrap_or(USUAL_PAIRS);
+/// The requested limits; `None` without any.
+fn requested_effort(args: &SearchArgs) -> Option<Effort> {
+    let pairs = args.confirm.unwrap_or(DEFAULT_PAIRS);
     let (time, runs) = (args.budget, args.max_runs);
     (time.is_some() || runs.is_some()).then_some(Effort { runs, time, pairs })
 }
 
-/// With one number of threads `os-default` runs with it, too; with several it
-/// is the program as it is, unless the command cannot do without a number.
-fn plan_team(
+/// Chooses numbers of threads. If one is searched, `os-default` runs with it, too. If several are,
+/// `os-default` is the unchanged program, unless its command needs a number.
+fn plan_threads(
     args: &SearchArgs,
     argv: &[String],
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn CommandRunner,
     terminal: &Terminal,
-) -> anyhow::Result<Team> {
+) -> anyhow::Result<ThreadPlan> {
     let cpus = topology.allowed.len();
     let names_threads = workload.has_thread_placeholder();
     let Some(text) = &args.threads else {
@@ -116,9 +116,9 @@ fn plan_team(
             );
         }
         let counted = count_threads(workload, topology, machine, terminal)?;
-        return Ok(Team {
+        return Ok(ThreadPlan {
             searched: vec![counted],
-            of_default: counted,
+            default_threads: counted,
             is_counted: true,
             sets_environment: false,
         });
@@ -136,22 +136,22 @@ fn plan_team(
     };
     let compare = option.and_then(|option| to_comparison_command(argv, Some(option)));
     let compare = compare.unwrap_or_else(|| "pinwise compare".to_owned());
-    let searched = threads::parse(text, cpus, &compare)?;
-    let most = searched.last().copied().unwrap_or(1);
+    let searched = threads::parse_threads(text, cpus, &compare)?;
+    let largest = searched.last().copied().unwrap_or(1);
     let is_counted = searched.len() > 1 && !names_threads;
-    let of_default = match is_counted {
+    let default_threads = match is_counted {
         true => count_threads(workload, topology, machine, terminal)?,
-        false => most,
+        false => largest,
     };
-    Ok(Team {
+    Ok(ThreadPlan {
         searched,
-        of_default,
+        default_threads,
         is_counted,
         sets_environment: true,
     })
 }
 
-/// The threads that the program as it is keeps busy, at most one for each CPU.
+/// Counts the threads that the unchanged program keeps busy; at most one for each CPU.
 fn count_threads(
     workload: &Workload,
     topology: &Topology,
@@ -163,7 +163,7 @@ fn count_threads(
     Ok(threads.clamp(1, topology.allowed.len().max(1)))
 }
 
-/// A resumed search, perhaps with a larger budget.
+/// Plans to continue a search, perhaps with a larger budget.
 pub(super) fn resume(
     args: &SearchArgs,
     past: &SearchRecord,
@@ -172,30 +172,30 @@ pub(super) fn resume(
     let planned = &past.plan;
     let before = Effort {
         runs: planned.max_runs,
-        time: planned.budget_s.and_then(duration),
+        time: planned.budget_s.and_then(from_seconds),
         pairs: planned.confirmation_pairs,
     };
-    let mut effort = effort(args).unwrap_or(before);
+    let mut effort = requested_effort(args).unwrap_or(before);
     effort.pairs = args.confirm.unwrap_or(before.pairs);
-    check_goes_on(past, before, effort)?;
-    let workload = workload_of(past)?;
+    refuse_finished(past, before, effort)?;
+    let workload = rebuild_workload(past)?;
     let (topology, _) = machine.topology()?;
     if planned.counted_threads.is_some() && machine.is_simulated() {
         // That run is repeated, as all others: nothing else restores a simulated machine's random
         // numbers.
         plan::measure_busy_threads(&workload, &topology, machine)?;
     }
-    let metric = metric(&past.metric.name)?;
+    let metric = parse_metric(&past.metric.name)?;
     let output = match planned.output.as_str() {
-        "" => plan::output("discard", &metric)?,
-        "keep" => plan::output("pipe", &metric)?,
-        other => plan::output(other, &metric)?,
+        "" => plan::parse_output("discard", &metric)?,
+        "keep" => plan::parse_output("pipe", &metric)?,
+        other => plan::parse_output(other, &metric)?,
     };
     Ok(SearchPlan {
         workload,
         threads: planned.threads.clone(),
         sets_threads: planned.sets_threads,
-        default_threads: default_threads(planned),
+        default_threads: planned_default_threads(planned),
         default_is_counted: planned.default_threads.is_none(),
         min_effect: planned.within,
         max_slowdown: planned.least_within,
@@ -214,18 +214,18 @@ pub(super) fn resume(
     })
 }
 
-/// Threads of `os-default`, set or counted.
-pub(in crate::cli) fn default_threads(planned: &SearchPlanRecord) -> usize {
+/// The number of threads of `os-default`, set or counted.
+pub(in crate::cli) fn planned_default_threads(planned: &SearchPlanRecord) -> usize {
     let given = planned.default_threads.or(planned.counted_threads);
     given.or(planned.threads.last().copied()).unwrap_or(1)
 }
 
-fn duration(seconds: f64) -> Option<Duration> {
+fn from_seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Is there anything left to do?
-fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Result<()> {
+/// An error if the search is finished, or its budget is used up and not larger now.
+fn refuse_finished(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Result<()> {
     let id = &past.id;
     let is_larger = |now: Option<u128>, before: Option<u128>| match (now, before) {
         (None, Some(_)) => true,
@@ -239,7 +239,7 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
     );
     match past.stopped {
         None | Some(Stopped::Interrupted) => Ok(()),
-        // An error ended it, and its runs are as good as before.
+        // An error of the machine ended it; its runs are valid.
         Some(Stopped::Failed) if past.arms.iter().all(|arm| arm.invalid.is_none()) => Ok(()),
         Some(Stopped::Runs) if more_runs => Ok(()),
         Some(Stopped::Budget) if more_time => Ok(()),
@@ -258,8 +258,8 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
     }
 }
 
-/// The command of a search, with `{threads}` where it was.
-pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workload> {
+/// The workload of a stored search, with `{threads}` in its command.
+pub(in crate::cli) fn rebuild_workload(record: &SearchRecord) -> anyhow::Result<Workload> {
     let given = &record.workload;
     let bad = || format!("record {}: its command cannot be run", record.id);
     let helper = |line: &Option<String>| -> anyhow::Result<Option<Command>> {
@@ -275,7 +275,7 @@ pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workl
         recipe: given.recipe.clone(),
         input: given.input.as_ref().map(PathBuf::from),
         environment: given.environment.clone(),
-        timeout: given.timeout_s.and_then(duration),
+        timeout: given.timeout_s.and_then(from_seconds),
         success: match record.plan.any_status {
             true => SuccessRule::AnyStatus,
             false => SuccessRule::Zero,

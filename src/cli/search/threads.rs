@@ -1,16 +1,18 @@
-//! `--threads` of a search: numbers, and the ladder for a range.
+//! Parses `--threads` of a search: numbers, or a range, of which a ladder of numbers is tried.
 
 use anyhow::bail;
 
-/// Numbers of threads to be searched, ascending. `compare`: the command for more than `cpus`.
-pub(super) fn parse(text: &str, cpus: usize, compare: &str) -> anyhow::Result<Vec<usize>> {
-    let number = |text: &str, word: &str, cpus: usize| number(text, word, cpus, compare);
+/// Parses the numbers of threads to search, ascending. The error for more than `cpus` threads
+/// suggests the command `compare`.
+pub(super) fn parse_threads(text: &str, cpus: usize, compare: &str) -> anyhow::Result<Vec<usize>> {
+    let parse_number =
+        |text: &str, word: &str, cpus: usize| parse_number(text, word, cpus, compare);
     let mut found = match text.split_once("..") {
         Some((first, last)) => {
-            let first = number(text, first, cpus)?;
+            let first = parse_number(text, first, cpus)?;
             let last = match last.trim() {
                 "" => cpus,
-                last => number(text, last, cpus)?,
+                last => parse_number(text, last, cpus)?,
             };
             if first > last {
                 bail!("--threads '{text}': the range is reversed");
@@ -19,7 +21,7 @@ pub(super) fn parse(text: &str, cpus: usize, compare: &str) -> anyhow::Result<Ve
         }
         None => text
             .split(',')
-            .map(|word| number(text, word, cpus))
+            .map(|word| parse_number(text, word, cpus))
             .collect::<anyhow::Result<_>>()?,
     };
     found.sort_unstable();
@@ -27,7 +29,7 @@ pub(super) fn parse(text: &str, cpus: usize, compare: &str) -> anyhow::Result<Ve
     Ok(found)
 }
 
-fn number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::Result<usize> {
+fn parse_number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::Result<usize> {
     let word = word.trim();
     if word == "max" {
         return Ok(cpus);
@@ -41,29 +43,36 @@ fn number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::Result<
     if !is_number || word.bytes().all(|byte| byte == b'0') {
         bail!("{}", bad());
     }
-    // What is too long for a number is beyond the CPUs as well.
+    // A number with too many digits is also more than there are CPUs.
     let threads = word.parse().unwrap_or(usize::MAX);
     if threads > cpus {
-        return Err(beyond(&format!("--threads {text}"), cpus, compare));
+        return Err(more_threads_than_cpus(
+            &format!("--threads {text}"),
+            cpus,
+            compare,
+        ));
     }
     Ok(threads)
 }
 
-/// More threads than CPUs; `what` names the argument, and `compare` the command that tries them.
-pub(in crate::cli) fn beyond(what: &str, cpus: usize, compare: &str) -> anyhow::Error {
+/// The error for more threads than CPUs; `compare` is the command that allows them.
+pub(in crate::cli) fn more_threads_than_cpus(
+    argument: &str,
+    cpus: usize,
+    compare: &str,
+) -> anyhow::Error {
     let allowed = if cpus == 1 {
         "1 CPU is".to_owned()
     } else {
         format!("{cpus} CPUs are")
     };
     anyhow::anyhow!(
-        "{what}: only {allowed} allowed here, and every thread gets one of its own (more threads than CPUs: {compare})"
+        "{argument}: only {allowed} allowed here, and every thread gets one of its own (more threads than CPUs: {compare})"
     )
 }
 
-/// 1, 2, 3, 4, 6, 8, 12, 16 …: powers of two and one and a half times those,
-/// with both ends. Costs change with the ratio of threads, not with their
-/// difference.
+/// 1, 2, 3, 4, 6, 8, 12, 16 …: powers of two and one and a half times those, with both ends of the
+/// range. Steps grow since costs depend on ratios of thread counts, not on differences.
 fn ladder(first: usize, last: usize) -> Vec<usize> {
     let mut steps = vec![first, last];
     let mut power = 1usize;
@@ -88,7 +97,7 @@ mod tests {
 
     #[test]
     fn numbers_lists_and_ranges() {
-        let counts = |text: &str| parse(text, 96, "").unwrap();
+        let counts = |text: &str| parse_threads(text, 96, "").unwrap();
         assert_eq!(counts("8"), [8]);
         assert_eq!(counts("16,4, 8,4"), [4, 8, 16]);
         assert_eq!(counts("max"), [96]);
@@ -102,11 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn invalid_numbers_are_refused_by_name() {
         for bad in [
             "", "0", "0..4", "x", "1,,2", "-1", "1.5", "..4", "1...4", "4..2",
         ] {
-            let message = format!("{:#}", parse(bad, 8, "pinwise compare").unwrap_err());
+            let message = format!(
+                "{:#}",
+                parse_threads(bad, 8, "pinwise compare").unwrap_err()
+            );
             assert!(
                 message.starts_with(&format!("--threads '{bad}': ")),
                 "{message}"
@@ -118,7 +130,10 @@ mod tests {
             ("2", 1),
             ("99999999999999999999999", 8),
         ] {
-            let message = format!("{:#}", parse(bad, cpus, "pinwise compare").unwrap_err());
+            let message = format!(
+                "{:#}",
+                parse_threads(bad, cpus, "pinwise compare").unwrap_err()
+            );
             assert!(
                 message.contains(&format!("--threads {bad}: only {cpus} CPU")),
                 "{message}"
@@ -138,7 +153,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,12}", cpus in 1usize..400) {
-            if let Ok(found) = parse(&text, cpus, "") {
+            if let Ok(found) = parse_threads(&text, cpus, "") {
                 prop_assert!(found.iter().all(|threads| (1..=cpus).contains(threads)));
             }
         }

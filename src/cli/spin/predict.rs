@@ -1,4 +1,4 @@
-//! `spin predict`.
+//! `spin predict`: predicts how long known algorithms spin.
 
 use anyhow::{Context, bail};
 
@@ -18,9 +18,9 @@ use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::table::{algorithms, find_algorithm};
 use pinwise_study::spin::predict::PredictionPlan;
 
-/// More CPUs than any machine will have soon.
+/// The most CPUs that a prediction can be for.
 const MAX_CPUS: u64 = 65_536;
-/// More points than a curve needs.
+/// The most numbers of CPUs in one prediction.
 const MAX_POINTS: u64 = 4_096;
 
 pub(super) fn predict(
@@ -29,8 +29,12 @@ pub(super) fn predict(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let algorithms = choose_algorithms(&args.algorithms)?;
-    let cpus = args.cpu_count.as_deref().map(numbers).transpose()?;
-    let (named, from) = processors(args)?;
+    let cpus = args
+        .cpu_count
+        .as_deref()
+        .map(parse_cpu_counts)
+        .transpose()?;
+    let (named, from) = find_processors(args)?;
     let (processor, cpus) = match (named, cpus) {
         (Some(processor), Some(cpus)) => (processor, cpus),
         (named, cpus) => {
@@ -40,7 +44,7 @@ pub(super) fn predict(
                 Some(processor) => processor,
                 None => processor::measure_this_machine(machine.as_mut(), args.processor.ghz)?,
             };
-            let cpus = cpus.map_or_else(|| own_cpus(machine.as_mut()), Ok)?;
+            let cpus = cpus.map_or_else(|| count_cpus(machine.as_mut()), Ok)?;
             (processor, cpus)
         }
     };
@@ -52,12 +56,12 @@ pub(super) fn predict(
         cpus,
     });
     (record.id, record.started) = new_id_and_start();
-    let show = || terminal.show(&record, pinwise_report::spin_prediction);
+    let show = || terminal.show(&record, pinwise_report::render_spin_prediction);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-/// The processor, if one is named, and the one moved from.
-fn processors(
+/// The processor that the arguments name, if they do, and that of `--from`.
+fn find_processors(
     args: &SpinPredictArgs,
 ) -> anyhow::Result<(Option<ProcessorRecord>, Option<ProcessorRecord>)> {
     let ghz = args.processor.ghz;
@@ -70,13 +74,13 @@ fn processors(
     }
 }
 
-/// CPUs that programs count on the machine.
-pub(super) fn own_cpus(machine: &mut dyn Host) -> anyhow::Result<Vec<u64>> {
+/// The number of CPUs that programs see on the machine, as a list of one.
+pub(super) fn count_cpus(machine: &mut dyn Host) -> anyhow::Result<Vec<u64>> {
     let (topology, _) = machine.topology()?;
     Ok(vec![topology.allowed.len().max(1) as u64])
 }
 
-/// All algorithms, or those that are named.
+/// The algorithms of `--algorithm`, else all.
 fn choose_algorithms(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> {
     if ids.is_empty() {
         return Ok(algorithms().collect());
@@ -86,9 +90,9 @@ fn choose_algorithms(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> 
         .collect()
 }
 
-/// `24`, `1,8,24`, `1..128` and mixtures, ascending and each once.
-fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
-    let number = |part: &str| -> anyhow::Result<u64> {
+/// Parses `24`, `1,8,24`, `1..128` and combinations; ascending, each number once.
+fn parse_cpu_counts(text: &str) -> anyhow::Result<Vec<u64>> {
+    let parse_number = |part: &str| -> anyhow::Result<u64> {
         let number = part.trim().parse::<u64>().ok();
         number
             .filter(|number| (1..=MAX_CPUS).contains(number))
@@ -96,11 +100,14 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
                 format!("--cpu-count '{text}': '{part}' is not a number from 1 to {MAX_CPUS}")
             })
     };
-    let mut found = Vec::new();
+    let mut counts = Vec::new();
     for part in text.split(',') {
         let (from, to) = match part.split_once("..") {
-            Some((from, to)) => (number(from)?, number(to.trim_start_matches('='))?),
-            None => (number(part)?, number(part)?),
+            Some((from, to)) => (
+                parse_number(from)?,
+                parse_number(to.trim_start_matches('='))?,
+            ),
+            None => (parse_number(part)?, parse_number(part)?),
         };
         if to < from {
             bail!("--cpu-count '{text}': {to} is less than {from}");
@@ -108,14 +115,14 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
         if to - from >= MAX_POINTS {
             bail!("--cpu-count '{text}': more than {MAX_POINTS} numbers");
         }
-        found.extend(from..=to);
+        counts.extend(from..=to);
     }
-    found.sort_unstable();
-    found.dedup();
-    if found.len() as u64 > MAX_POINTS {
+    counts.sort_unstable();
+    counts.dedup();
+    if counts.len() as u64 > MAX_POINTS {
         bail!("--cpu-count '{text}': more than {MAX_POINTS} numbers");
     }
-    Ok(found)
+    Ok(counts)
 }
 
 #[cfg(test)]
@@ -124,13 +131,13 @@ mod tests {
 
     #[test]
     fn numbers_of_cpus_are_lists_and_ranges() {
-        assert_eq!(numbers("24").unwrap(), [24]);
-        assert_eq!(numbers("8,1..3, 2").unwrap(), [1, 2, 3, 8]);
-        assert_eq!(numbers("1..=4").unwrap().len(), 4);
+        assert_eq!(parse_cpu_counts("24").unwrap(), [24]);
+        assert_eq!(parse_cpu_counts("8,1..3, 2").unwrap(), [1, 2, 3, 8]);
+        assert_eq!(parse_cpu_counts("1..=4").unwrap().len(), 4);
         for bad in [
             "", "0", "a", "3..1", "1..", "1..65536", "70000", "1,,2", "-1",
         ] {
-            let error = numbers(bad).unwrap_err().to_string();
+            let error = parse_cpu_counts(bad).unwrap_err().to_string();
             assert!(error.starts_with("--cpu-count"), "{error}");
         }
     }

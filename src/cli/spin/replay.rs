@@ -1,4 +1,4 @@
-//! `spin replay`: algorithms executed, against their predictions.
+//! `spin replay`: runs algorithms and compares them with their predictions.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::Exit;
 use crate::cli::args::{Global, SpinReplayArgs};
-use crate::cli::ending::{keep_and_show, unless_interrupted};
+use crate::cli::ending::{keep_and_show, warn_if_interrupted};
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
 use crate::cli::plan::new_id_and_start;
@@ -19,11 +19,11 @@ use pinwise_spin::chips::chip;
 use pinwise_spin::table::find_algorithm;
 use pinwise_study::spin::replay::{Experiment, FUTEX, ReplayPlan};
 
-/// More delays than this are a slip of the pen.
+/// The most delays: more are almost certainly a typo.
 const MAX_DELAYS: usize = 1000;
-/// A lock is held for no longer than this.
+/// The longest time that a lock is held.
 const LONGEST_HOLD: Duration = Duration::from_secs(10);
-/// Threads that contend, at most.
+/// The most threads that contend.
 const MAX_THREADS: usize = 512;
 
 pub(super) fn replay(
@@ -31,7 +31,7 @@ pub(super) fn replay(
     args: &SpinReplayArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let plan = plan(args)?;
+    let plan = make_plan(args)?;
     let mut machine = open_machine(
         global,
         args.seed.unwrap_or_else(random_seed),
@@ -50,16 +50,16 @@ pub(super) fn replay(
     if let Some(line) = &mut line {
         line.finish();
     }
-    let Some(mut record) = unless_interrupted(replayed, terminal)? else {
+    let Some(mut record) = warn_if_interrupted(replayed, terminal)? else {
         return Ok(Exit::Interrupted);
     };
     (record.id, record.started) = new_id_and_start();
-    let show = || terminal.show(&record, pinwise_report::spin_replay);
+    let show = || terminal.show(&record, pinwise_report::render_spin_replay);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
-    let experiment = experiment(&args.experiment)?;
+fn make_plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
+    let experiment = find_experiment(&args.experiment)?;
     if experiment == Experiment::Contend && args.realtime {
         bail!(
             "--realtime: contending threads must run at normal priority; a spinning one would starve the holder on its CPU"
@@ -73,7 +73,7 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
     }
     let chip = args.as_chip.as_deref().map(chip).transpose();
     let chip = chip.context("--as-chip")?;
-    let algorithms = args.algorithms.iter().map(|id| waiter(id));
+    let algorithms = args.algorithms.iter().map(|id| find_waiter(id));
     Ok(ReplayPlan {
         experiment,
         algorithms: algorithms.collect::<anyhow::Result<_>>()?,
@@ -81,7 +81,7 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
         chip: chip.map(|chip| chip.name.to_owned()),
         cpus_assumed: args.cpu_count,
         hold: args.hold,
-        delays: delays(&args.delays, experiment, args.hold)?,
+        delays: parse_delays(&args.delays, experiment, args.hold)?,
         items: args.items,
         repeats: args.repeat,
         threads: args.threads.clone(),
@@ -89,7 +89,7 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
     })
 }
 
-fn experiment(name: &str) -> anyhow::Result<Experiment> {
+fn find_experiment(name: &str) -> anyhow::Result<Experiment> {
     let known = Experiment::ALL.iter().find(|known| known.name() == name);
     known.copied().with_context(|| {
         let likeness = |known: &Experiment| strsim::jaro_winkler(name, known.name());
@@ -101,18 +101,24 @@ fn experiment(name: &str) -> anyhow::Result<Experiment> {
     })
 }
 
-fn waiter(id: &str) -> anyhow::Result<Option<&'static Algorithm>> {
+/// The algorithm that waits; `None` for a futex alone.
+fn find_waiter(id: &str) -> anyhow::Result<Option<&'static Algorithm>> {
     if id == FUTEX {
         return Ok(None);
     }
     Ok(Some(find_algorithm(id).context("--algorithm")?))
 }
 
-/// The delays of an experiment.
-fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<Vec<Duration>> {
+/// Parses the delays of an experiment; an error if it cannot use them.
+fn parse_delays(
+    text: &str,
+    experiment: Experiment,
+    hold: Duration,
+) -> anyhow::Result<Vec<Duration>> {
     let mut delays = Vec::new();
     for part in text.split(',') {
-        let times = times(part.trim()).map_err(|words| anyhow::anyhow!("--delays {text}: {words}"));
+        let times =
+            parse_times(part.trim()).map_err(|words| anyhow::anyhow!("--delays {text}: {words}"));
         delays.extend(times?);
         if delays.len() > MAX_DELAYS {
             bail!("--delays {text}: more than {MAX_DELAYS} times");
@@ -130,24 +136,23 @@ fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<
     Ok(delays)
 }
 
-/// Reads `2500us`, or `1..9ms` with all times between that are a whole number of
-/// units from the first.
-fn times(text: &str) -> Result<Vec<Duration>, String> {
-    let one = |text: &str| {
+/// Parses `2500us`, or `1..9ms`: the first time and all up to the last in steps of one unit.
+fn parse_times(text: &str) -> Result<Vec<Duration>, String> {
+    let parse_time = |text: &str| {
         let time = humantime::parse_duration(text);
         time.map_err(|_| format!("'{text}' is not a time; write 2ms, 500us or 1..9ms"))
     };
     let Some((from, to)) = text.split_once("..") else {
-        return Ok(vec![one(text)?]);
+        return Ok(vec![parse_time(text)?]);
     };
     let unit = to.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let has_unit = from.ends_with(|c: char| c.is_alphabetic());
     let from = if has_unit {
-        one(from)?
+        parse_time(from)?
     } else {
-        one(&format!("{from}{unit}"))?
+        parse_time(&format!("{from}{unit}"))?
     };
-    let (to, step) = (one(to)?, one(&format!("1{unit}"))?);
+    let (to, step) = (parse_time(to)?, parse_time(&format!("1{unit}"))?);
     if from > to {
         return Err("the range is reversed; write the shorter time first".to_owned());
     }
@@ -163,8 +168,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &str) -> anyhow::Result<Vec<Duration>> {
-        delays(
+    fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
+        parse_delays(
             text,
             Experiment::ProducerConsumer,
             Duration::from_millis(10),
@@ -177,7 +182,7 @@ mod tests {
             .iter()
             .map(|&us| Duration::from_micros(us))
             .collect();
-        assert_eq!(read(text).unwrap(), expected, "{text}");
+        assert_eq!(parse(text).unwrap(), expected, "{text}");
     }
 
     #[test]
@@ -199,7 +204,7 @@ mod tests {
             ("10ms", "nothing to wait for"),
             ("1..999999999us", "more than 1000"),
         ] {
-            let error = format!("{:#}", read(text).unwrap_err());
+            let error = format!("{:#}", parse(text).unwrap_err());
             assert!(
                 error.contains(words) && error.starts_with("--delays"),
                 "{error}"
@@ -210,7 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9.,msun]{0,12}") {
-            if let Ok(delays) = read(&text) {
+            if let Ok(delays) = parse(&text) {
                 prop_assert!(!delays.is_empty() && delays.len() <= MAX_DELAYS);
             }
         }

@@ -1,4 +1,4 @@
-//! `spin scan`: the loops with spin-wait hints in binaries.
+//! `spin scan`: lists the loops with spin-wait hints in binaries.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,27 +24,27 @@ use pinwise_spin::chips::{Chip, chip};
 use pinwise_study::spin::probe_median;
 use pinwise_study::spin::scan::{GapLimit, ScanOptions, scan_binaries};
 
-/// Chips that gaps are reported for if none is named.
+/// The chips for which gaps are reported without `--chip`.
 const DEFAULT_CHIPS: [&str; 5] = [
-    // Before PAUSE became long.
+    // The last server before PAUSE became long.
     "broadwell",
-    // The server on which it was noticed.
+    // The first server with a long PAUSE.
     "skylake-sp",
-    // Two that shortened it again.
+    // Two with a shorter PAUSE again.
     "ice-lake-sp",
     "zen-4",
-    // The longest.
+    // The longest PAUSE.
     "meteor-lake-p",
 ];
-/// Bytes of the largest file that is read.
+/// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// Files above this many bytes are refused if their length is this many times their
-/// allocated size: holes take no room on a disk, but all of it in memory.
-const SPARSE_FROM: u64 = 64 << 20;
-const SPARSE_TIMES: u64 = 16;
-/// How PAUSE is measured with `--here`.
-const BATCHES: usize = 200;
-const BATCHES_LIMIT: Duration = Duration::from_millis(500);
+/// Files above this many bytes are refused if their length is more than this many times their
+/// allocated size: a hole takes no room on a disk, but its full length in memory.
+const MIN_SPARSE_BYTES: u64 = 64 << 20;
+const MAX_SPARSE_RATIO: u64 = 16;
+/// Batches to measure PAUSE with `--here`, and their time limit.
+const PAUSE_BATCHES: usize = 200;
+const PAUSE_TIME: Duration = Duration::from_millis(500);
 
 pub(super) fn scan(
     global: &Global,
@@ -52,7 +52,7 @@ pub(super) fn scan(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let store = open_store(global)?;
-    let mut chips = chips(args)?;
+    let mut chips = choose_chips(args)?;
     if args.here {
         chips.push(describe_this_machine(
             open_machine(global, 0, CycleCounting::IfCheap)?.as_mut(),
@@ -64,12 +64,12 @@ pub(super) fn scan(
     });
     let cpus = match args.cpu_count {
         Some(cpus) => cpus as u64,
-        None => allowed_cpus(global)?,
+        None => count_allowed_cpus(global)?,
     };
     let mut skipped = Vec::new();
     let binaries = args.binaries.iter().filter_map(|path| {
         let named = path.display().to_string();
-        let reason = match read(path) {
+        let reason = match read_binary(path) {
             Ok(binary) => return Some((named, binary)),
             Err(error) => error.to_string(),
         };
@@ -81,18 +81,18 @@ pub(super) fn scan(
     });
     let mut record = scan_binaries(binaries, chips, ScanOptions { cpus, limit });
     record.skipped = skipped;
-    print_skipped(&record, terminal)?;
+    warn_of_skipped(&record, terminal)?;
     (record.id, record.started) = new_id_and_start();
     let exit = match record.passed {
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
     };
-    let show = || terminal.show(&record, pinwise_report::spin_scan);
+    let show = || terminal.show(&record, pinwise_report::render_spin_scan);
     keep_and_show(store, &record, terminal, show, exit)
 }
 
-/// Of many files some may be scripts or damaged; if none can be read, there is nothing to report.
-fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
+/// Warns of files that could not be read: some may be scripts. An error if none could be read.
+fn warn_of_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
     let message = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
     if record.binaries.is_empty() {
         let first = record.skipped.first().map(message).unwrap_or_default();
@@ -107,13 +107,13 @@ fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// CPUs that a program started here would count.
-fn allowed_cpus(global: &Global) -> anyhow::Result<u64> {
+/// The number of CPUs that a program started here sees.
+fn count_allowed_cpus(global: &Global) -> anyhow::Result<u64> {
     let (topology, _) = open_machine(global, 0, CycleCounting::IfCheap)?.topology()?;
     Ok(topology.allowed.len() as u64)
 }
 
-fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
+fn choose_chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
     let named: Vec<&str> = match args.chips.is_empty() {
         true => DEFAULT_CHIPS.to_vec(),
         false => args.chips.iter().map(String::as_str).collect(),
@@ -131,7 +131,7 @@ fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
 fn describe_chip(chip: &Chip) -> ScanChip {
     ScanChip {
         id: chip.id.to_owned(),
-        // The table has PAUSE only.
+        // The table has only chips with PAUSE.
         arch: CodeArch::X86_64,
         pause_ns: chip.pause_ns(),
         source: format!(
@@ -141,12 +141,12 @@ fn describe_chip(chip: &Chip) -> ScanChip {
     }
 }
 
-/// This machine, as a program on its first CPU finds it.
+/// Measures this machine, on its first CPU.
 fn describe_this_machine(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
     let arch = Arch::here().context("--here: hints of this architecture are not known")?;
     let (topology, _) = machine.topology()?;
     let cpu = topology.allowed.first().context("--here: no CPU")?;
-    let pause_ns = probe_median(machine, Probe::Pause { cpu }, BATCHES, BATCHES_LIMIT)?;
+    let pause_ns = probe_median(machine, Probe::Pause { cpu }, PAUSE_BATCHES, PAUSE_TIME)?;
     let pause_ns = pause_ns.context("--here: PAUSE could not be measured on this machine")?;
     Ok(ScanChip {
         id: "here".to_owned(),
@@ -156,15 +156,15 @@ fn describe_this_machine(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
     })
 }
 
-fn read(path: &Path) -> anyhow::Result<Binary> {
-    let mut file = open(path)?;
-    let found = file.metadata()?;
-    let written = found.blocks().saturating_mul(512);
-    if found.len() > SPARSE_FROM && found.len() / SPARSE_TIMES > written {
+fn read_binary(path: &Path) -> anyhow::Result<Binary> {
+    let mut file = open_binary(path)?;
+    let metadata = file.metadata()?;
+    let allocated_bytes = metadata.blocks().saturating_mul(512);
+    if metadata.len() > MIN_SPARSE_BYTES && metadata.len() / MAX_SPARSE_RATIO > allocated_bytes {
         bail!(
             "a sparse file: {} MB, of which {} are written; not made by a linker",
-            found.len() >> 20,
-            written >> 20
+            metadata.len() >> 20,
+            allocated_bytes >> 20
         );
     }
     let mut bytes = Vec::new();
@@ -178,8 +178,8 @@ fn read(path: &Path) -> anyhow::Result<Binary> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-fn open(path: &Path) -> anyhow::Result<File> {
-    // Asked before it is opened: opening a pipe would wait for its writer.
+fn open_binary(path: &Path) -> anyhow::Result<File> {
+    // Check before opening: to open a pipe would wait for its writer.
     let kind = path.metadata()?;
     if kind.is_dir() {
         bail!("it is a directory; name the binaries in it");

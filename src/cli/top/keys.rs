@@ -1,6 +1,4 @@
-//! What keys do: from a key and the view to the new view and an action.
-//!
-//! Pure: it only decides.
+//! What keys do: changes the view and returns the action that remains to be done.
 
 use std::time::Duration;
 
@@ -10,18 +8,18 @@ use super::INTERVALS;
 use pinwise_record::TopRecord;
 use pinwise_report::top::{Focus, Prompt, PromptKind, View};
 
-/// Characters that are typed at most.
+/// The most characters that can be typed into a prompt.
 const MAX_TYPED_CHARACTERS: usize = 200;
 
 /// An action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Nothing beyond what the view shows.
+    /// Only the view changed.
     Nothing,
-    /// Leave.
-    Leave,
-    /// Say what the pin would do that is being typed.
-    Foresee,
+    /// Quit.
+    Quit,
+    /// Describe what the pin that is being typed would do.
+    PreviewPin,
     /// Pin this thread to what was typed.
     Pin {
         /// The thread.
@@ -30,28 +28,33 @@ pub(super) enum Action {
         text: String,
     },
     /// Undo the last pin.
-    Undo,
-    /// Keep pins when leaving, or no longer.
-    Keep,
+    Unpin,
+    /// Toggle whether pins are kept on exit.
+    ToggleKeep,
 }
 
-/// How far the user can move.
+/// How far the user can scroll.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct ScrollLimits {
     /// Rows of a page.
     pub(super) page: usize,
     /// Rows of CPUs that can be scrolled away.
     pub(super) cpu_rows: usize,
 }
 
-/// A key was pressed.
-pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: Reach) -> Action {
+/// Handles a key.
+pub(super) fn press(
+    view: &mut View,
+    record: &TopRecord,
+    key: KeyEvent,
+    limits: ScrollLimits,
+) -> Action {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     if is_control && matches!(key.code, KeyCode::Char('c' | 'C')) {
-        return Action::Leave;
+        return Action::Quit;
     }
     if view.prompt.is_some() {
-        return edit_filter(view, key.code, is_control);
+        return edit_prompt(view, key.code, is_control);
     }
     view.message = None;
     if view.shows_help {
@@ -62,15 +65,15 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
         return Action::Nothing;
     }
     match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => return Action::Leave,
-        KeyCode::Char('u') => return Action::Undo,
-        KeyCode::Char('P') => return Action::Keep,
-        KeyCode::Char('p') => return ask_where(view, record),
+        KeyCode::Char('q') | KeyCode::Esc => return Action::Quit,
+        KeyCode::Char('u') => return Action::Unpin,
+        KeyCode::Char('P') => return Action::ToggleKeep,
+        KeyCode::Char('p') => return prompt_for_pin(view, record),
         KeyCode::Char('f' | '/') => {
             view.prompt = Some(Prompt {
                 kind: PromptKind::Filter,
                 text: view.filter.clone(),
-                outlook: "Enter applies it, Esc shows all".to_owned(),
+                preview: "Enter applies it, Esc shows all".to_owned(),
             });
         }
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => view.shows_help = true,
@@ -86,7 +89,7 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
             };
             view.cpu_top = 0;
         }
-        code => move_selection(view, record, code, reach),
+        code => move_selection(view, record, code, limits),
     }
     Action::Nothing
 }
@@ -97,10 +100,10 @@ fn step_interval(interval: Duration, by: f64) -> Duration {
         .clamp(*INTERVALS.start(), *INTERVALS.end())
 }
 
-fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
+fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, limits: ScrollLimits) {
     let last = match view.focus {
         Focus::Threads => view.arrange_threads(record).len().saturating_sub(1),
-        Focus::Cpus => reach.cpu_rows,
+        Focus::Cpus => limits.cpu_rows,
     };
     let arranged = view.arrange_threads(record);
     let row = match view.focus {
@@ -110,8 +113,8 @@ fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Rea
     let to = match code {
         KeyCode::Up | KeyCode::Char('k') => row.saturating_sub(1),
         KeyCode::Down | KeyCode::Char('j') => row + 1,
-        KeyCode::PageUp => row.saturating_sub(reach.page),
-        KeyCode::PageDown => row + reach.page,
+        KeyCode::PageUp => row.saturating_sub(limits.page),
+        KeyCode::PageDown => row + limits.page,
         KeyCode::Home => 0,
         KeyCode::End => last,
         _ => return,
@@ -123,7 +126,7 @@ fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Rea
     }
 }
 
-fn ask_where(view: &mut View, record: &TopRecord) -> Action {
+fn prompt_for_pin(view: &mut View, record: &TopRecord) -> Action {
     let arranged = view.arrange_threads(record);
     let Some(thread) = arranged.get(view.chosen_row(&arranged)) else {
         view.message = Some("no thread to pin".to_owned());
@@ -134,17 +137,17 @@ fn ask_where(view: &mut View, record: &TopRecord) -> Action {
     view.prompt = Some(Prompt {
         kind: PromptKind::Pin { thread: tid, name },
         text: String::new(),
-        outlook: String::new(),
+        preview: String::new(),
     });
-    Action::Foresee
+    Action::PreviewPin
 }
 
-fn edit_filter(view: &mut View, code: KeyCode, is_control: bool) -> Action {
+fn edit_prompt(view: &mut View, code: KeyCode, is_control: bool) -> Action {
     let Some(prompt) = &mut view.prompt else {
         return Action::Nothing;
     };
     match code {
-        KeyCode::Enter | KeyCode::Esc => return answer_question(view, code == KeyCode::Enter),
+        KeyCode::Enter | KeyCode::Esc => return close_prompt(view, code == KeyCode::Enter),
         KeyCode::Backspace => {
             prompt.text.pop();
         }
@@ -160,15 +163,15 @@ fn edit_filter(view: &mut View, code: KeyCode, is_control: bool) -> Action {
             view.filter.clone_from(&prompt.text);
             Action::Nothing
         }
-        PromptKind::Pin { .. } => Action::Foresee,
+        PromptKind::Pin { .. } => Action::PreviewPin,
     }
 }
 
-fn answer_question(view: &mut View, is_meant: bool) -> Action {
+fn close_prompt(view: &mut View, is_confirmed: bool) -> Action {
     let Some(prompt) = view.prompt.take() else {
         return Action::Nothing;
     };
-    match (prompt.kind, is_meant) {
+    match (prompt.kind, is_confirmed) {
         (PromptKind::Filter, true) => view.filter = prompt.text,
         (PromptKind::Filter, false) => view.filter.clear(),
         (PromptKind::Pin { thread, .. }, true) => {

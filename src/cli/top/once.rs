@@ -1,31 +1,31 @@
-//! `top --once`: one frame, printed.
+//! `top --once`: prints one frame.
 
 use std::time::Duration;
 
 use super::{Watch, WatchMode, pinning, watch};
 use crate::cli::Exit;
-use crate::cli::terminal::{Terminal, variable};
+use crate::cli::terminal::{Terminal, read_variable};
 use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
-use pinwise_report::top::{View, still_frame, text};
+use pinwise_report::top::{View, rows_to_text, still_frame};
 use pinwise_sched::live::Live;
 use pinwise_sched::{Event, Tier};
 
-/// Threads in a frame that is printed for people.
-const PRINTED: usize = 20;
-/// Threads in a frame that is printed for programs.
-const MAX_THREADS: usize = 1000;
-/// Columns that are used, whatever the terminal says.
+/// The most threads in a frame as text.
+const MAX_TEXT_THREADS: usize = 20;
+/// The most threads in a frame as JSON.
+const MAX_JSON_THREADS: usize = 1000;
+/// The smallest and largest width in columns.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 
-struct Once {
+struct FrameListener {
     live: Live,
-    way: WatchMode,
+    mode: WatchMode,
     /// The latest round, for a trace whose end is unknown.
     last_ns: u64,
 }
 
-impl Listener for Once {
+impl Listener for FrameListener {
     fn events(&mut self, events: &[Event]) {
         self.live.take(events);
     }
@@ -44,44 +44,48 @@ pub(super) fn print(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let limit = Some(watched.interval.max(Duration::from_millis(1)));
-    let mut once = Once {
-        live: watched.live(None),
-        way: WatchMode::default(),
+    let mut once = FrameListener {
+        live: watched.new_live(None),
+        mode: WatchMode::default(),
         last_ns: 0,
     };
-    let order = watched.order(limit);
-    let traced = watch(machine, tiers, order, &mut once, |once, way| {
-        once.live = watched.live(way.tier);
-        once.way = way;
+    let order = watched.trace_order(limit);
+    let traced = watch(machine, tiers, order, &mut once, |once, mode| {
+        once.live = watched.new_live(mode.tier);
+        once.mode = mode;
     })?;
     let now_ns = traced.to_ns.max(once.last_ns);
-    let mut record = watched.record(&mut once.live, once.way, now_ns);
+    let mut record = watched.record(&mut once.live, once.mode, now_ns);
     record.notes = traced.notes;
     if watched.is_local {
         pinning::add_settings(&mut record, view);
     }
     if terminal.is_json() {
-        terminal.print_json(&cut_down(record, view))?;
+        terminal.print_json(&limit_threads(record, view))?;
     } else {
-        let rows = still_frame(&record, view, width(terminal), PRINTED);
-        terminal.print(&text(&rows, terminal.palette()))?;
+        let rows = still_frame(&record, view, width(terminal), MAX_TEXT_THREADS);
+        terminal.print(&rows_to_text(&rows, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }
 
-/// Only the threads that were requested, in order, and not too many.
-fn cut_down(mut record: TopRecord, view: &View) -> TopRecord {
+/// Keeps the threads that match the filter, sorted, up to the maximum.
+fn limit_threads(mut record: TopRecord, view: &View) -> TopRecord {
     let threads = view.arrange_threads(&record);
-    let left_out = threads.len().saturating_sub(MAX_THREADS) as u64;
-    let threads = threads.into_iter().take(MAX_THREADS).cloned().collect();
+    let left_out = threads.len().saturating_sub(MAX_JSON_THREADS) as u64;
+    let threads = threads
+        .into_iter()
+        .take(MAX_JSON_THREADS)
+        .cloned()
+        .collect();
     record.threads = threads;
     record.threads_left_out = left_out;
     record
 }
 
-/// Columns of the terminal, of `COLUMNS`, or 80.
+/// The width of the terminal, else `COLUMNS`, else 80.
 fn width(terminal: &Terminal) -> usize {
-    let of_variable = || variable("COLUMNS")?.parse().ok();
-    let width = terminal.columns().or_else(of_variable).unwrap_or(80);
+    let from_variable = || read_variable("COLUMNS")?.parse().ok();
+    let width = terminal.columns().or_else(from_variable).unwrap_or(80);
     width.clamp(*WIDTHS.start(), *WIDTHS.end())
 }

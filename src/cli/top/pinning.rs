@@ -1,4 +1,4 @@
-//! What a user types for a pin, and the settings of threads that a trace does not show.
+//! Parses the CPUs that a user types for a pin, and adds settings of threads that a trace lacks.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,18 @@ use pinwise_record::TopRecord;
 use pinwise_report::top::View;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Threads around the chosen one whose masks are requested: more than any
-/// screen shows, few enough to cost nothing.
-const ASKED: usize = 200;
+/// Threads around the chosen one whose masks are read: more than any screen shows, but few enough
+/// that the cost is negligible.
+const MAX_READ_THREADS: usize = 200;
 
-/// Masks and policies of the threads that are likely to be shown.
+/// Adds the masks and policies of the threads that are likely to be shown.
 pub(super) fn add_settings(record: &mut TopRecord, view: &View) {
     let arranged = view.arrange_threads(record);
-    let first = view.chosen_row(&arranged).saturating_sub(ASKED / 2);
-    let asked = arranged.iter().skip(first).take(ASKED);
-    let settings: BTreeMap<i32, (String, String)> = asked
+    let first = view
+        .chosen_row(&arranged)
+        .saturating_sub(MAX_READ_THREADS / 2);
+    let near = arranged.iter().skip(first).take(MAX_READ_THREADS);
+    let settings: BTreeMap<i32, (String, String)> = near
         .filter_map(|thread| {
             let (cpus, policy) = thread_settings(thread.thread)?;
             Some((thread.thread, (cpus.to_string(), policy.to_owned())))
@@ -26,11 +28,11 @@ pub(super) fn add_settings(record: &mut TopRecord, view: &View) {
     record.add_settings(&settings);
 }
 
-/// The CPUs that a text means: a list such as `0-3,8`, or a placement.
+/// Parses CPUs: a list such as `0-3,8`, or a placement.
 ///
 /// # Errors
-/// What is wrong with it, or what may be typed.
-pub(super) fn cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
+/// What is wrong with the text, or for an empty one what to type.
+pub(super) fn parse_cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err("CPUs such as 0-3,8 or a placement such as one-core; Esc: no pin".to_owned());
@@ -54,9 +56,9 @@ pub(super) fn cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
     Ok(cpus)
 }
 
-/// What a pin would do, as far as it is typed.
-pub(super) fn outlook(text: &str, topology: &Topology, now: Option<&str>) -> String {
-    match cpus(text, topology) {
+/// Describes what the pin typed so far would do; `now` is the thread's present mask.
+pub(super) fn preview_pin(text: &str, topology: &Topology, now: Option<&str>) -> String {
+    match parse_cpus(text, topology) {
         Ok(cpus) => match now {
             Some(now) => format!("CPUs {cpus}; now {now}. Enter pins it, Esc cancels"),
             None => "the thread has ended; Esc cancels".to_owned(),
@@ -75,7 +77,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&str, &str>) {
-        let found = cpus(text, &machine());
+        let found = parse_cpus(text, &machine());
         let found = found.map(|cpus| cpus.to_string());
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected),
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_cpu_lists_may_be_typed() {
+    fn cpu_lists_and_placements_are_parsed() {
         check("0-2", Ok("0-2"));
         check(" 3 ", Ok("3"));
         check("one-llc:1", Ok("4-7"));
@@ -100,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn the_outlook_lists_the_changes() {
-        let message = outlook("one-core", &machine(), Some("0-7"));
+    fn the_preview_lists_the_changes() {
+        let message = preview_pin("one-core", &machine(), Some("0-7"));
         assert_eq!(message, "CPUs 0-1; now 0-7. Enter pins it, Esc cancels");
     }
 }

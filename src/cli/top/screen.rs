@@ -1,5 +1,4 @@
-//! The terminal while it is ours: raw, on its second screen, and given back
-//! however pinwise leaves.
+//! Takes over the terminal (raw mode, alternate screen), and restores it however pinwise ends.
 
 use std::io::{self, Stdout, Write};
 use std::panic;
@@ -21,20 +20,20 @@ use pinwise_report::top::{Row, Size, draw};
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     is_colored: bool,
-    /// Shared with the hook that restores the terminal before a panic is reported: on the second
+    /// Shared with the hook that restores the terminal before a panic is reported: on the alternate
     /// screen the message would be lost.
     is_taken: Arc<AtomicBool>,
 }
 
 impl Screen {
     pub(super) fn open(is_colored: bool) -> io::Result<Self> {
-        // Whether there is colour was decided already, by more than NO_COLOR.
+        // Use our decision on colour: the library considers NO_COLOR only.
         force_color_output(is_colored);
         let is_taken = Arc::new(AtomicBool::new(true));
         let hooked = Arc::clone(&is_taken);
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            give_back(&hooked);
+            restore_terminal(&hooked);
             before(info);
         }));
         let opened = enable_raw_mode()
@@ -47,7 +46,7 @@ impl Screen {
                 is_taken,
             }),
             Err(error) => {
-                give_back(&is_taken);
+                restore_terminal(&is_taken);
                 Err(error)
             }
         }
@@ -62,7 +61,7 @@ impl Screen {
         })
     }
 
-    /// Shows the rows that are made for the size that it has now.
+    /// Draws the rows that `rows` makes for the present size.
     pub(super) fn show(&mut self, rows: impl FnOnce(Size) -> Vec<Row>) -> io::Result<()> {
         let is_colored = self.is_colored;
         self.terminal.draw(|frame| {
@@ -78,12 +77,12 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back(&self.is_taken);
+        restore_terminal(&self.is_taken);
     }
 }
 
-/// Gives the terminal back, once.
-fn give_back(is_taken: &AtomicBool) {
+/// Restores the terminal, if that was not done before.
+fn restore_terminal(is_taken: &AtomicBool) {
     if !is_taken.swap(false, Ordering::SeqCst) {
         return;
     }

@@ -1,4 +1,4 @@
-//! The live view: events in, frames and keys in rounds, pins on demand.
+//! The live view: draws frames, handles keys, and pins threads.
 
 use std::io;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
 
-use super::keys::{Action, Reach, press};
+use super::keys::{Action, ScrollLimits, press};
 use super::screen::Screen;
-use super::{ROUND, Watch, WatchMode, pinning, watch};
+use super::{KEY_DELAY, Watch, WatchMode, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::{Pins, terminal_is_gone, thread_settings};
@@ -18,68 +18,68 @@ use pinwise_report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
 use pinwise_sched::live::Live;
 use pinwise_sched::{Event, Tier};
 
-/// The first frame comes after this time, however long the interval is.
-const FIRST: Duration = Duration::from_millis(250);
+/// The first frame comes after this time, or after a shorter interval.
+const FIRST_FRAME_DELAY: Duration = Duration::from_millis(250);
 
-/// The view, what feeds it, and what it acts on.
+/// The state of the live view.
 struct Session {
     watch: Watch,
     live: Live,
-    way: WatchMode,
+    mode: WatchMode,
     view: View,
     screen: Screen,
     pins: Option<Pins>,
     /// The last frame.
     record: Option<TopRecord>,
-    /// When the last frame was made, or the trace began; ns of its clock.
+    /// Time of the last frame, or of the start of the trace; ns of the trace's clock.
     last_ns: Option<u64>,
     failure: Option<io::Error>,
-    has_left: bool,
+    has_quit: bool,
     /// The terminal is gone.
-    is_gone: bool,
+    is_terminal_gone: bool,
 }
 
 /// Shows frames until the user leaves.
 pub(super) fn show(
     machine: &mut dyn Tracer,
-    ways: &[Option<Tier>],
+    tiers: &[Option<Tier>],
     watched: Watch,
     view: View,
     pins: Option<Pins>,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let order = watched.order(None);
+    let order = watched.trace_order(None);
     let pid = watched.pid;
     let screen = Screen::open(terminal.palette().is_colored()).context("taking the terminal")?;
     let mut session = Session {
-        live: watched.live(None),
+        live: watched.new_live(None),
         watch: watched,
-        way: WatchMode::default(),
+        mode: WatchMode::default(),
         view,
         screen,
         pins,
         record: None,
         last_ns: None,
         failure: None,
-        has_left: false,
-        is_gone: false,
+        has_quit: false,
+        is_terminal_gone: false,
     };
-    let ended = watch(machine, ways, order, &mut session, Session::start);
+    let ended = watch(machine, tiers, order, &mut session, Session::start);
     let Session {
         screen,
         pins,
         failure,
-        has_left,
+        has_quit,
         ..
     } = session;
     drop(screen);
-    give_back(pins, terminal);
+    undo_pins(pins, terminal);
     if let Some(error) = failure {
         return Err(error).context("the terminal");
     }
     ended?;
     match pid {
-        _ if has_left => Ok(Exit::Done),
+        _ if has_quit => Ok(Exit::Done),
         Some(pid) if thread_settings(pid).is_none() => {
             terminal.note(&format!("process {pid} ended"));
             Ok(Exit::Done)
@@ -89,7 +89,7 @@ pub(super) fn show(
 }
 
 /// Undoes the pins, and reports the result.
-fn give_back(pins: Option<Pins>, terminal: &Terminal) {
+fn undo_pins(pins: Option<Pins>, terminal: &Terminal) {
     let Some(mut pins) = pins.filter(|pins| pins.count() > 0) else {
         return;
     };
@@ -117,36 +117,36 @@ impl Listener for Session {
         self.live.begin(now_ns);
         let since = now_ns.saturating_sub(*self.last_ns.get_or_insert(now_ns));
         let interval = match self.record {
-            None => FIRST.min(self.view.interval),
+            None => FIRST_FRAME_DELAY.min(self.view.interval),
             Some(_) => self.view.interval,
         };
-        // Reading keys of a terminal that was closed would never end.
-        self.is_gone |= terminal_is_gone();
-        if self.is_gone {
+        // After the terminal was closed, reading keys would loop for ever.
+        self.is_terminal_gone |= terminal_is_gone();
+        if self.is_terminal_gone {
             return false;
         }
         let has_frame = since >= nanoseconds(interval) && self.take_frame(now_ns);
-        match self.answer_keys() {
+        match self.handle_keys() {
             Ok(has_keys) if has_frame || has_keys => self.draw(),
             Ok(_) => {}
             Err(error) => self.fail(error),
         }
-        !self.has_left && self.failure.is_none()
+        !self.has_quit && self.failure.is_none()
     }
 }
 
 impl Session {
-    fn start(&mut self, way: WatchMode) {
-        self.live = self.watch.live(way.tier);
-        self.way = way;
+    fn start(&mut self, mode: WatchMode) {
+        self.live = self.watch.new_live(mode.tier);
+        self.mode = mode;
         self.last_ns = None;
     }
 
-    /// Makes the next frame; returns whether to show it. While paused, frames are made all the
-    /// same, so that sums restart and ended threads are forgotten.
+    /// Makes the next frame; returns whether to show it. Frames are made even while paused, so that
+    /// sums restart and ended threads are forgotten.
     fn take_frame(&mut self, now_ns: u64) -> bool {
         self.last_ns = Some(now_ns);
-        let record = self.watch.record(&mut self.live, self.way, now_ns);
+        let record = self.watch.record(&mut self.live, self.mode, now_ns);
         if self.view.is_paused && self.record.is_some() {
             return false;
         }
@@ -154,39 +154,39 @@ impl Session {
         true
     }
 
-    /// Takes all keys that were pressed; says whether there were any.
-    fn answer_keys(&mut self) -> io::Result<bool> {
+    /// Handles all keys that were pressed; returns whether there were any.
+    fn handle_keys(&mut self) -> io::Result<bool> {
         let mut has_input = false;
-        // Rounds of a simulated machine take no time: it would run away.
-        let mut patience = match self.watch.is_local {
+        // Simulated rounds take no time: without this wait frames would come as fast as possible.
+        let mut wait = match self.watch.is_local {
             true => Duration::ZERO,
-            false => ROUND,
+            false => KEY_DELAY,
         };
-        while !self.has_left && !terminal_is_gone() && event::poll(patience)? {
+        while !self.has_quit && !terminal_is_gone() && event::poll(wait)? {
             has_input = true;
-            patience = Duration::ZERO;
+            wait = Duration::ZERO;
             match event::read()? {
                 Input::Key(key) if key.kind != KeyEventKind::Release => {
-                    let reach = self.reach()?;
-                    let nothing = TopRecord::default();
-                    let record = self.record.as_ref().unwrap_or(&nothing);
-                    let action = press(&mut self.view, record, key, reach);
+                    let limits = self.scroll_limits()?;
+                    let empty = TopRecord::default();
+                    let record = self.record.as_ref().unwrap_or(&empty);
+                    let action = press(&mut self.view, record, key, limits);
                     self.act(action);
                 }
-                // A new size needs a new picture, which follows.
+                // After a change of size the frame is drawn again, below.
                 _ => {}
             }
         }
         Ok(has_input)
     }
 
-    fn reach(&self) -> io::Result<Reach> {
+    fn scroll_limits(&self) -> io::Result<ScrollLimits> {
         let size = self.screen.size()?;
         let cpu_rows = self
             .record
             .as_ref()
             .map_or(0, |record| hidden_cpu_rows(record, &self.view, size));
-        Ok(Reach {
+        Ok(ScrollLimits {
             page: (size.height / 2).max(1),
             cpu_rows,
         })
@@ -195,11 +195,11 @@ impl Session {
     fn act(&mut self, action: Action) {
         match action {
             Action::Nothing => {}
-            Action::Leave => self.has_left = true,
-            Action::Foresee => self.preview_pin(),
+            Action::Quit => self.has_quit = true,
+            Action::PreviewPin => self.preview_pin(),
             Action::Pin { thread, text } => self.pin(thread, &text),
-            Action::Undo => self.undo(),
-            Action::Keep => self.keep(),
+            Action::Unpin => self.undo_last_pin(),
+            Action::ToggleKeep => self.toggle_keep(),
         }
         if let Some(pins) = &self.pins {
             self.view.pins.count = pins.count();
@@ -207,7 +207,7 @@ impl Session {
         }
     }
 
-    /// Says what the pin would do that is being typed.
+    /// Shows what the pin that is being typed would do.
     fn preview_pin(&mut self) {
         let topology = &self.watch.topology;
         let Some(prompt) = &mut self.view.prompt else {
@@ -216,9 +216,9 @@ impl Session {
         let PromptKind::Pin { thread, .. } = prompt.kind else {
             return;
         };
-        prompt.outlook = if self.pins.is_some() {
+        prompt.preview = if self.pins.is_some() {
             let now = thread_settings(thread).map(|(cpus, _)| cpus.to_string());
-            pinning::outlook(&prompt.text, topology, now.as_deref())
+            pinning::preview_pin(&prompt.text, topology, now.as_deref())
         } else {
             NOT_PINNED.to_owned()
         };
@@ -229,7 +229,7 @@ impl Session {
             self.view.message = Some(NOT_PINNED.to_owned());
             return;
         };
-        let outcome = match pinning::cpus(text, &self.watch.topology) {
+        let outcome = match pinning::parse_cpus(text, &self.watch.topology) {
             Err(reason) => format!("nothing is pinned: {reason}"),
             Ok(cpus) => match pins.pin(thread, &cpus) {
                 Err(error) => error.to_string(),
@@ -246,7 +246,7 @@ impl Session {
         self.view.message = Some(outcome);
     }
 
-    fn undo(&mut self) {
+    fn undo_last_pin(&mut self) {
         let undone = self.pins.as_mut().and_then(Pins::undo);
         self.view.message = Some(match undone {
             None => "no pin to undo".to_owned(),
@@ -257,7 +257,7 @@ impl Session {
         });
     }
 
-    fn keep(&mut self) {
+    fn toggle_keep(&mut self) {
         let Some(pins) = &mut self.pins else { return };
         let are_kept = !pins.are_kept();
         pins.keep(are_kept);

@@ -1,4 +1,4 @@
-//! `topology diff`: what changed between two captures.
+//! `topology diff`: shows what differs between two captures.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use pinwise_record::{TopologyDiff, TopologyRecord};
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     let names = [a, b].map(|path| path.display().to_string());
-    let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
-    let found = TopologyDiff::compare([&names[0], &names[1]], &of_a, &of_b);
-    terminal.show(&found, pinwise_report::topology_diff)?;
+    let (record_a, record_b) = (load_record("A", a)?, load_record("B", b)?);
+    let difference = TopologyDiff::compare([&names[0], &names[1]], &record_a, &record_b);
+    terminal.show(&difference, pinwise_report::render_topology_diff)?;
     Ok(Exit::Done)
 }
 
-/// A machine as a record: read as one, or made from whatever `--from` takes.
-fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
+/// Loads a machine as a record, from a record's JSON or from what `--from` accepts.
+fn load_record(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
     let named = || format!("{argument} {}", path.display());
     let text = match path.is_dir() {
         true => None,

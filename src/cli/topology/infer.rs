@@ -1,4 +1,4 @@
-//! `topology infer`: the inference on a recorded latency matrix.
+//! `topology infer`: infers the wiring from a recorded latency matrix.
 
 use std::path::Path;
 
@@ -19,6 +19,6 @@ pub(super) fn infer_recorded(file: &Path, terminal: &Terminal) -> anyhow::Result
         contention: None,
     });
     let record = ReplayRecord::new(&cpus, &wiring);
-    terminal.show(&record, pinwise_report::replay)?;
+    terminal.show(&record, pinwise_report::render_replay)?;
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `topology --measure`.
+//! `topology --measure`: measures how the CPUs are wired.
 
 use super::show;
 use crate::cli::Exit;

@@ -1,4 +1,4 @@
-//! `topology --placements`.
+//! `topology --placements`: counts placements, and lists the even ones.
 
 use anyhow::{Context, bail};
 
@@ -9,23 +9,23 @@ use pinwise_format::count;
 use pinwise_record::PlacementsRecord;
 use pinwise_topology::Topology;
 
-pub(super) fn placements(
-    asked: Option<usize>,
+pub(super) fn print_placements(
+    requested: Option<usize>,
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if terminal.format() == Format::Xml {
         bail!("--format xml describes a machine: placements are text or json");
     }
-    let threads = match asked {
+    let threads = match requested {
         Some(threads) => vec![check_threads(threads, topology).context("--placements")?],
-        None => typical_counts(topology),
+        None => typical_thread_counts(topology),
     };
     if threads.is_empty() {
         bail!("--placements: this process may not use any CPU of this machine");
     }
     let record = PlacementsRecord::new(topology, &threads);
-    terminal.show(&record, pinwise_report::placements)?;
+    terminal.show(&record, pinwise_report::render_placements)?;
     Ok(Exit::Done)
 }
 
@@ -46,8 +46,8 @@ fn check_threads(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
     Ok(threads)
 }
 
-/// Powers of two, as many as cores and as many as CPUs.
-fn typical_counts(topology: &Topology) -> Vec<usize> {
+/// Powers of two up to the number of CPUs, the number of cores, and the number of CPUs.
+fn typical_thread_counts(topology: &Topology) -> Vec<usize> {
     let counts = topology.counts();
     let doubled = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
     let mut threads: Vec<usize> = doubled.take_while(|&n| n <= counts.cpus).collect();

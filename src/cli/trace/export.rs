@@ -1,4 +1,4 @@
-//! `--export`: every event of a trace to files, as it comes.
+//! `--export`: writes every event of a trace to files, as it comes.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -12,12 +12,13 @@ use pinwise_record::TraceRecord;
 use pinwise_report::{TraceCsv, TracePerfetto};
 use pinwise_sched::Event;
 
-/// Files that events go to. What goes wrong with one is kept until the end: a
-/// command that runs is not ended by a full disk.
+/// The files that events are written to. An error is reported only at the end: a full disk must not
+/// end a running command.
 #[derive(Debug, Default)]
 pub(super) struct Sinks {
     sinks: Vec<Sink>,
-    /// Events from before the first round: the state before a command starts, which may fail.
+    /// Events before the first round. They are not written yet: if the command cannot be started,
+    /// the old contents of the files must stay.
     held: Vec<Event>,
     has_begun: bool,
 }
@@ -26,7 +27,7 @@ pub(super) struct Sinks {
 struct Sink {
     format: Format,
     path: String,
-    /// `None` until something was measured: until then the file's old contents are kept.
+    /// `None` until the first event: until then the file's old contents are kept.
     writer: Option<Writer>,
     failed: Option<io::Error>,
 }
@@ -43,13 +44,13 @@ enum Writer {
     Csv(Box<TraceCsv<BufWriter<File>>>),
 }
 
-/// Bytes held back for a file: events come at a million a second.
-const BUFFER: usize = 1 << 18;
-/// Events that are held until the first round at most.
+/// Bytes of a file's buffer: there can be a million events per second.
+const BUFFER_BYTES: usize = 1 << 18;
+/// The most events that are held until the first round.
 const MAX_HELD_EVENTS: usize = 1 << 16;
 
 impl Sinks {
-    /// The files that `--export` names: `perfetto` or `csv`, perhaps with `:FILE`.
+    /// Parses the values of `--export`: `perfetto` or `csv`, perhaps with `:FILE`.
     ///
     /// # Errors
     /// An unknown format, or no file.
@@ -100,11 +101,10 @@ impl Sinks {
         }
     }
 
-    /// Writes what is left, the record's findings among it, and closes the
-    /// files.
+    /// Writes the remaining events and the record's findings, and closes the files.
     ///
     /// # Errors
-    /// The first thing that went wrong with a file, now or before.
+    /// The first error of a file, now or before.
     pub(super) fn finish(mut self, record: Option<&TraceRecord>) -> anyhow::Result<()> {
         self.begin();
         let mut result = Ok(());
@@ -148,12 +148,12 @@ impl Sink {
             Some((format, path)) => (format, Some(path)),
             None => (export, None),
         };
-        let (format, usual) = match format {
+        let (format, default_path) = match format {
             "perfetto" => (Format::Perfetto, "pinwise.pftrace"),
             "csv" => (Format::Csv, "pinwise.csv"),
             _ => bail!("--export {export}: write perfetto or csv, each with or without :FILE"),
         };
-        let path = path.unwrap_or(usual).to_owned();
+        let path = path.unwrap_or(default_path).to_owned();
         if ["", "-"].contains(&path.as_str()) {
             bail!("--export {export}: a file is needed; standard output has the record");
         }
@@ -174,7 +174,7 @@ impl Sink {
     }
 
     fn create_file(&self) -> io::Result<Writer> {
-        let file = BufWriter::with_capacity(BUFFER, create(Path::new(&self.path))?);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, create(Path::new(&self.path))?);
         Ok(match self.format {
             Format::Csv => Writer::Csv(Box::new(TraceCsv::new(file)?)),
             Format::Perfetto => Writer::Perfetto(Box::new(TracePerfetto::new(file))),

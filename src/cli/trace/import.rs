@@ -1,4 +1,4 @@
-//! `trace import`: files that perf and ftrace made.
+//! `trace import`: reads traces that perf or ftrace recorded.
 
 use std::fs::File;
 use std::path::Path;
@@ -26,19 +26,19 @@ pub(super) fn import(
         option: "the import",
         path: &args.file,
     }];
-    let mut sinks = super::sinks(global, &args.files, &inputs)?;
-    let import = open(&args.file).and_then(|file| Ok(Import::open(file)?));
+    let mut sinks = super::open_sinks(global, &args.files, &inputs)?;
+    let import = open_regular(&args.file).and_then(|file| Ok(Import::open(file)?));
     let import = import.with_context(named)?;
     let facts = import.facts().clone();
-    let (machine, topology) = machine(global, args, terminal)?;
+    let (machine, topology) = read_machine(global, args, terminal)?;
     let store = open_store(global)?;
     let mut recorder = TraceRecorder::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
-    let whom = args
+    let subject = args
         .pid
         .map_or(TraceSubject::Default, TraceSubject::Process);
-    let imported = import.read(whom, &mut |events| {
-        note_cpus(events, &mut cpus);
+    let imported = import.read(subject, &mut |events| {
+        add_cpus(events, &mut cpus);
         recorder.add(events);
         sinks.take(events);
     });
@@ -49,13 +49,13 @@ pub(super) fn import(
             pid: args.pid,
         },
         tier: facts.format.to_owned().into(),
-        host: host(machine, &topology, &facts),
+        host: to_host(machine, &topology, &facts),
         span_ns: None,
         throttled: None,
-        notes: notes(imported, &facts, &topology, &cpus, args),
+        notes: list_notes(imported, &facts, &topology, &cpus, args),
         tags: args.files.tags.clone(),
     };
-    super::finish(
+    super::store_and_show(
         recorder.finish(details),
         store,
         sinks,
@@ -65,7 +65,7 @@ pub(super) fn import(
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-fn open(path: &Path) -> anyhow::Result<File> {
+fn open_regular(path: &Path) -> anyhow::Result<File> {
     let file = File::open(path)?;
     let kind = file.metadata()?;
     if kind.is_dir() {
@@ -77,8 +77,9 @@ fn open(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// The machine that the trace is read as: its name in the record, and its topology.
-fn machine(
+/// The machine on which the trace is taken to be recorded: its name in the record, and its
+/// topology.
+fn read_machine(
     global: &Global,
     args: &TraceImportArgs,
     terminal: &Terminal,
@@ -99,7 +100,7 @@ fn machine(
     Ok((name, topology))
 }
 
-fn host(machine_spec: String, topology: &Topology, facts: &Facts) -> HostRecord {
+fn to_host(machine_spec: String, topology: &Topology, facts: &Facts) -> HostRecord {
     let simulated = machine_spec.starts_with("sim:");
     let mut host = HostRecord::new(machine_spec, simulated, topology);
     if facts.host.is_some() {
@@ -108,8 +109,8 @@ fn host(machine_spec: String, topology: &Topology, facts: &Facts) -> HostRecord 
     host
 }
 
-/// CPUs that something happened on.
-fn note_cpus(events: &[Event], cpus: &mut CpuSet) {
+/// Adds the CPUs on which threads were switched.
+fn add_cpus(events: &[Event], cpus: &mut CpuSet) {
     for event in events {
         let is_of_cpu = matches!(
             event.what,
@@ -123,7 +124,7 @@ fn note_cpus(events: &[Event], cpus: &mut CpuSet) {
 }
 
 /// Remarks on the file, and on how it matches the machine.
-fn notes(
+fn list_notes(
     imported: Imported,
     facts: &Facts,
     topology: &Topology,

@@ -281,8 +281,8 @@ proptest! {
 
     #[test]
     fn any_record_is_shown((topology, record) in any_record()) {
-        check_text(&pinwise_report::topology(&topology, &record, Palette::default()))?;
-        let xml = pinwise_report::topology_xml(&topology, &record);
+        check_text(&pinwise_report::render_topology(&topology, &record, Palette::default()))?;
+        let xml = pinwise_report::render_topology_xml(&topology, &record);
         check_markup(&xml)?;
         let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
         prop_assert_eq!(read.shape_hash(), topology.shape_hash());
@@ -300,7 +300,7 @@ proptest! {
         let (there, back) = (TopologyDiff::compare(["a", "b"], &a, &b), TopologyDiff::compare(["b", "a"], &b, &a));
         prop_assert_eq!(there.differences.len(), back.differences.len());
         prop_assert_eq!(there.same, there.differences.is_empty());
-        check_text(&pinwise_report::topology_diff(&there, Palette::default()))?;
+        check_text(&pinwise_report::render_topology_diff(&there, Palette::default()))?;
         let text = serde_json::to_string(&there).unwrap();
         let again: TopologyDiff = pinwise_record::read(&text).unwrap();
         prop_assert_eq!(again.differences.len(), there.differences.len());

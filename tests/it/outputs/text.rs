@@ -5,7 +5,7 @@ use pinwise_report::Palette;
 use super::fixture::{self, Machine};
 
 fn render(machine: &Machine) -> String {
-    pinwise_report::topology(&machine.topology, &machine.record, Palette::default())
+    pinwise_report::render_topology(&machine.topology, &machine.record, Palette::default())
 }
 
 #[track_caller]
@@ -36,7 +36,8 @@ fn measured_machines_are_shown() {
 #[test]
 fn colour_only_adds_to_the_text() {
     let machine = fixture::desktop();
-    let colored = pinwise_report::topology(&machine.topology, &machine.record, Palette::new(true));
+    let colored =
+        pinwise_report::render_topology(&machine.topology, &machine.record, Palette::new(true));
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     assert!(escapes.is_match(&colored));
     assert_eq!(escapes.replace_all(&colored, ""), render(&machine));

@@ -24,7 +24,7 @@ const SYNTHETIC: [&str; 10] = [
 ];
 
 fn to_xml(topology: &Topology) -> String {
-    pinwise_report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
+    pinwise_report::render_topology_xml(topology, &TopologyRecord::new(topology, &[]))
 }
 
 /// Removes what hwloc's XML cannot express: restrictions and a quota, names and nodes of devices,
@@ -80,7 +80,7 @@ fn written_xml_is_read_again() {
         check_round_trip(&topology, &name);
     }
     for machine in [fixture::desktop(), fixture::drifting(), fixture::large()] {
-        let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+        let xml = pinwise_report::render_topology_xml(&machine.topology, &machine.record);
         let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
         assert_eq!(strip_unwritable(&read), strip_unwritable(&machine.topology));
     }
@@ -259,7 +259,7 @@ fn hwloc_shows_the_latencies() {
         return;
     }
     let machine = fixture::desktop();
-    let file = XmlFile::new(&pinwise_report::topology_xml(
+    let file = XmlFile::new(&pinwise_report::render_topology_xml(
         &machine.topology,
         &machine.record,
     ));
@@ -293,7 +293,7 @@ fn xml_with_groups(description: &str, kind: &str, groups: &[&str]) -> String {
         }],
         ..Measured::default()
     }));
-    pinwise_report::topology_xml(&topology, &record)
+    pinwise_report::render_topology_xml(&topology, &record)
 }
 
 fn parse_xml(xml: &str) -> Document<'_> {
@@ -353,7 +353,7 @@ fn latencies_with_gaps_are_complete_for_measured_cpus() {
     }
     measured.latency_ns[0][1] = Some(0.2);
     measured.latency_ns[2].truncate(1);
-    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::render_topology_xml(&machine.topology, &machine.record);
     let document = parse_xml(&xml);
     let element = document
         .descendants()
@@ -378,14 +378,14 @@ fn latencies_with_gaps_are_complete_for_measured_cpus() {
 fn check_without_figures() {
     let mut machine = fixture::desktop();
     machine.record.measured.as_mut().unwrap().latency_ns.clear();
-    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::render_topology_xml(&machine.topology, &machine.record);
     assert!(!xml.contains("distances2 "));
 }
 
 #[test]
 fn contradictions_are_written_to_the_file() {
     let machine = fixture::drifting();
-    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::render_topology_xml(&machine.topology, &machine.record);
     assert!(xml.contains("name=\"PinwiseContradiction\" value=\"CPUs 0-1 share an L3 cache"));
     assert!(xml.contains("name=\"PinwiseLatencyUnit\""));
     if has_hwloc() {

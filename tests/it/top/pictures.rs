@@ -3,7 +3,8 @@
 use pinwise_record::{Busiest, TopCpu, TopRecord, TopThread, UsedCpu};
 use pinwise_report::Palette;
 use pinwise_report::top::{
-    Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, screen, still_frame, text,
+    Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, rows_to_text, screen,
+    still_frame,
 };
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -14,7 +15,7 @@ use super::{desktop, server};
 #[track_caller]
 fn check_screen(name: &str, record: &TopRecord, view: &View, width: usize, height: usize) {
     let rows = screen(record, view, Size { width, height });
-    let picture = add_right_edge(&text(&rows, Palette::default()), width);
+    let picture = add_right_edge(&rows_to_text(&rows, Palette::default()), width);
     snapshot(name, &picture);
 }
 
@@ -73,7 +74,7 @@ fn prompts_messages_and_help_are_drawn() {
                 name: "stress-ng-cpu".to_owned(),
             },
             text: "one-core".to_owned(),
-            outlook: "CPUs 0-1; now 0-7. Enter pins it, Esc cancels".to_owned(),
+            preview: "CPUs 0-1; now 0-7. Enter pins it, Esc cancels".to_owned(),
         }),
         chosen: Some(4711),
         ..View::default()
@@ -93,7 +94,7 @@ fn prompts_messages_and_help_are_drawn() {
 fn a_single_frame_is_printed() {
     let print = |record: &TopRecord, width: usize| {
         let rows = still_frame(record, &View::default(), width, 20);
-        text(&rows, Palette::default())
+        rows_to_text(&rows, Palette::default())
     };
     snapshot("printed-desktop", &print(&desktop(), 80));
     snapshot("printed-server", &print(&server(), 120));
@@ -103,11 +104,11 @@ fn a_single_frame_is_printed() {
 fn colour_only_adds_to_the_picture() {
     let rows = still_frame(&server(), &View::default(), 80, 20);
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
-    let colored = text(&rows, Palette::new(true));
+    let colored = rows_to_text(&rows, Palette::new(true));
     assert!(escapes.is_match(&colored));
     assert_eq!(
         escapes.replace_all(&colored, ""),
-        text(&rows, Palette::default())
+        rows_to_text(&rows, Palette::default())
     );
 }
 
@@ -143,7 +144,7 @@ fn hostile_names_do_not_reach_the_terminal() {
         width: 80,
         height: 20,
     };
-    let picture = text(&screen(&record, &view, size), Palette::default());
+    let picture = rows_to_text(&screen(&record, &view, size), Palette::default());
     assert!(picture.is_ascii(), "{picture}");
     assert!(!picture.chars().any(|c| c.is_control() && c != '\n'));
 }
@@ -225,7 +226,7 @@ proptest! {
         let rows = screen(&record, &view, Size { width, height });
         prop_assert!(rows.len() <= height);
         let fits = |line: &str, width: usize| textwrap::core::display_width(line) <= width;
-        for line in text(&rows, Palette::default()).lines() {
+        for line in rows_to_text(&rows, Palette::default()).lines() {
             prop_assert!(fits(line, width), "{width}: {line}");
             prop_assert!(!line.chars().any(char::is_control));
         }
@@ -233,7 +234,7 @@ proptest! {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width_16, u16::try_from(height).unwrap()));
         draw(&rows, colored, &mut buffer);
         let width = width.max(40);
-        for line in text(&still_frame(&record, &view, width, 5), Palette::default()).lines() {
+        for line in rows_to_text(&still_frame(&record, &view, width, 5), Palette::default()).lines() {
             prop_assert!(fits(line, width), "{line}");
         }
     }

@@ -1,7 +1,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::super::fixture::fleet;
+use super::super::fixture::sample_fleet;
 use super::super::folder::NewFleetFolder;
 use super::super::submission::Submission;
 use super::*;
@@ -44,7 +44,7 @@ impl Runner for ScriptedRunner {
     fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
         self.delivered.push(snapshot.done.len());
         if self.rival_finishes_b_at == Some(self.delivered.len()) {
-            let body = replace_id(GOOD, "f.n1~b").unwrap();
+            let body = replace_id(VALID_RECORD, "f.n1~b").unwrap();
             assert!(place.put_record("b", &body, 2, "t", 1.0).unwrap());
         }
     }
@@ -52,11 +52,11 @@ impl Runner for ScriptedRunner {
     fn report(&mut self, _sentence: &str) {}
 }
 
-const GOOD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;
+const VALID_RECORD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;
 
 fn new_fleet() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
     let place = tempfile::tempdir().unwrap();
-    let record = fleet(&["n1"]);
+    let record = sample_fleet(&["n1"]);
     let program = place.path().join("program");
     std::fs::write(&program, "").unwrap();
     let path = place.path().join("f");
@@ -64,7 +64,7 @@ fn new_fleet() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
         record: &record,
         submission: &Submission::default(),
         program: &program,
-        users: &users(&place),
+        users: &own_users(&place),
         group: None,
     };
     let folder = FleetFolder::create(&path, &new_folder).unwrap();
@@ -72,11 +72,11 @@ fn new_fleet() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
 }
 
 /// The user who runs the tests.
-fn users(place: &tempfile::TempDir) -> Users {
+fn own_users(place: &tempfile::TempDir) -> Users {
     Users::trusted_by(place.path().metadata().unwrap().uid())
 }
 
-fn attempt(
+fn run_attempt(
     folder: &FleetFolder,
     record: &FleetRecord,
     script: &mut ScriptedRunner,
@@ -93,7 +93,7 @@ fn attempt(
     .unwrap()
 }
 
-fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
+fn read_snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
     folder.list_nodes().unwrap().nodes[0]
         .read_all(record)
         .unwrap()
@@ -102,27 +102,28 @@ fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
 #[test]
 fn steps_that_lack_a_record_are_run_and_no_others() {
     let (_place, folder, record) = new_fleet();
-    let mut script = ScriptedRunner::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
+    let mut script =
+        ScriptedRunner::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), VALID_RECORD)]);
     assert_eq!(
-        attempt(&folder, &record, &mut script),
+        run_attempt(&folder, &record, &mut script),
         AttemptOutcome::Incomplete
     );
     assert_eq!(script.ran, ["a", "b"]);
     assert_eq!(script.delivered, [0, 0, 1, 1]);
-    let found = snapshot(&folder, &record);
+    let found = read_snapshot(&folder, &record);
     assert_eq!(
         found.record.steps[0].why.as_deref(),
         Some("two (exit status 2)")
     );
     assert_eq!(found.record.steps[1].record.as_deref(), Some("f.n1~b"));
     assert_eq!(found.record.steps[1].elapsed_s, Some(1.5));
-    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), GOOD)]);
+    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), VALID_RECORD)]);
     assert_eq!(
-        attempt(&folder, &record, &mut script),
+        run_attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
     );
     assert_eq!(script.ran, ["a"]);
-    let found = snapshot(&folder, &record);
+    let found = read_snapshot(&folder, &record);
     assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
     assert_eq!(found.record.ended.as_deref(), Some("2026-01-01T00:00:01Z"));
     let place = folder.ensure_node("n1").unwrap();
@@ -130,7 +131,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(Summary::from_json(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = ScriptedRunner::new(&[]);
     assert_eq!(
-        attempt(&folder, &record, &mut script),
+        run_attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
     );
 }
@@ -138,10 +139,10 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
 #[test]
 fn steps_of_another_attempt_count() {
     let (_place, folder, record) = new_fleet();
-    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), GOOD)]);
+    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), VALID_RECORD)]);
     script.rival_finishes_b_at = Some(2);
     assert_eq!(
-        attempt(&folder, &record, &mut script),
+        run_attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
     );
     assert_eq!(script.ran, ["a"]);
@@ -157,14 +158,16 @@ fn output_that_is_not_a_record_fails_the_step() {
         r#"{"schema":"pinwise.comparison/9","id":"x"}"#,
     ] {
         let (_place, folder, record) = new_fleet();
-        let mut script =
-            ScriptedRunner::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
+        let mut script = ScriptedRunner::new(&[
+            (StepEnd::Status(0), bad),
+            (StepEnd::Status(0), VALID_RECORD),
+        ]);
         assert_eq!(
-            attempt(&folder, &record, &mut script),
+            run_attempt(&folder, &record, &mut script),
             AttemptOutcome::Incomplete,
             "{bad}"
         );
-        let why = snapshot(&folder, &record).record.steps[0]
+        let why = read_snapshot(&folder, &record).record.steps[0]
             .why
             .clone()
             .unwrap();
@@ -176,13 +179,13 @@ fn output_that_is_not_a_record_fails_the_step() {
 fn an_interruption_ends_the_attempt() {
     let (_place, folder, record) = new_fleet();
     let interrupted = StepEnd::Interrupted("a signal".to_owned());
-    let mut script = ScriptedRunner::new(&[(interrupted, GOOD)]);
+    let mut script = ScriptedRunner::new(&[(interrupted, VALID_RECORD)]);
     assert_eq!(
-        attempt(&folder, &record, &mut script),
+        run_attempt(&folder, &record, &mut script),
         AttemptOutcome::Interrupted
     );
     assert_eq!(script.ran, ["a"]);
-    let found = snapshot(&folder, &record);
+    let found = read_snapshot(&folder, &record);
     assert_eq!(found.ended.unwrap().why.as_deref(), Some("a signal"));
     assert!(found.done.is_empty());
 }
@@ -192,7 +195,7 @@ fn the_first_record_of_a_step_counts() {
     let (_place, folder, record) = new_fleet();
     let place = folder.ensure_node("n1").unwrap();
     let body = |text: &str| replace_id(text, "f.n1~a").unwrap();
-    let first = body(GOOD);
+    let first = body(VALID_RECORD);
     assert!(place.put_record("a", &first, 1, "t", 1.0).unwrap());
     assert!(
         !place

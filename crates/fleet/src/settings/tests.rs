@@ -1,4 +1,4 @@
-//! Settings of nodes given as folders.
+//! Settings are read from folders with the files of a node.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 use super::*;
 
 /// The settings read from a node's files.
-fn settings(topology: &str, files: &[(&str, &str)]) -> BTreeMap<String, String> {
+fn read_settings(topology: &str, files: &[(&str, &str)]) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
-    arrange(&folder, files);
+    write_files(&folder, files);
     read(folder.path(), &Topology::from_synthetic(topology).unwrap())
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
-fn arrange(folder: &TempDir, files: &[(&str, &str)]) {
+fn write_files(folder: &TempDir, files: &[(&str, &str)]) {
     for (path, text) in files {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -94,7 +94,7 @@ const SERVER: &[(&str, &str)] = &[
 
 #[test]
 fn settings_of_a_server_are_read() {
-    let found = settings("package:2 numa:2(memory=64GiB) l3:1 core:2 pu:2", SERVER);
+    let found = read_settings("package:2 numa:2(memory=64GiB) l3:1 core:2 pu:2", SERVER);
     let expected = [
         ("bios", "Dell Inc. 2.14.1"),
         ("bios-date", "02/26/2024"),
@@ -123,7 +123,7 @@ fn settings_of_a_server_are_read() {
 
 #[test]
 fn unreported_settings_are_absent() {
-    let found = settings("core:4 pu:1", &[]);
+    let found = read_settings("core:4 pu:1", &[]);
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
     assert!(
         names.iter().all(|name| *name == "numa-nodes-per-package"),
@@ -140,7 +140,7 @@ fn turbo_is_read_from_either_driver() {
         ("sys/devices/system/cpu/cpu1/cpufreq/boost", "1\n", "on"),
     ] {
         assert_eq!(
-            settings("core:2 pu:1", &[(file, text)])["boost"],
+            read_settings("core:2 pu:1", &[(file, text)])["boost"],
             word,
             "{file}"
         );
@@ -152,7 +152,7 @@ fn turbo_is_read_from_either_driver() {
 fn memory_is_rounded_to_retail_sizes() {
     let memory = |kib: u64| {
         let text = format!("MemTotal: {kib} kB\n");
-        settings("core:1 pu:1", &[("proc/meminfo", &text)])["memory"].clone()
+        read_settings("core:1 pu:1", &[("proc/meminfo", &text)])["memory"].clone()
     };
     assert_eq!(memory(527_956_256), "512 GiB");
     assert_eq!(memory(527_003_100), "512 GiB");
@@ -165,7 +165,7 @@ fn memory_is_rounded_to_retail_sizes() {
 #[test]
 fn untrusted_text_is_cut_and_cleaned() {
     let long = "x".repeat(100_000);
-    let found = settings(
+    let found = read_settings(
         "core:1 pu:1",
         &[
             (
@@ -176,7 +176,7 @@ fn untrusted_text_is_cut_and_cleaned() {
         ],
     );
     assert_eq!(found["bios"], "\u{fffd}[2J<script>\u{fffd} line two");
-    assert_eq!(found["board"].chars().count(), MAX_VALUE + 1);
+    assert_eq!(found["board"].chars().count(), MAX_VALUE_CHARACTERS + 1);
 }
 
 #[test]
@@ -200,10 +200,10 @@ proptest! {
             "sys/kernel/mm/transparent_hugepage/enabled",
             "sys/devices/system/cpu/vulnerabilities/spectre_v1",
         ];
-        let found = settings("core:2 pu:1", &[(paths[at], &text)]);
+        let found = read_settings("core:2 pu:1", &[(paths[at], &text)]);
         for value in found.values() {
             prop_assert!(!value.is_empty());
-            prop_assert!(value.chars().count() <= MAX_VALUE + 1);
+            prop_assert!(value.chars().count() <= MAX_VALUE_CHARACTERS + 1);
             prop_assert!(!value.chars().any(char::is_control));
         }
     }

@@ -1,4 +1,4 @@
-//! Starts Slurm's commands. Other modules parse their output.
+//! Runs Slurm's commands. Other modules parse their output.
 
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use crate::launcher::{self, LaunchError};
 
 /// Environment variables that make Slurm's commands filter, wait or use fewer CPUs, and that no
-/// option overrides. Defaults of the user or site for account, partition, QOS, reservation … stay.
-/// From sbatch(1), squeue(1), sinfo(1), scancel(1) and sacct(1).
+/// option overrides; see sbatch(1), squeue(1), sinfo(1), scancel(1) and sacct(1). Defaults of the
+/// user or the site for account, partition, QOS or reservation are not removed.
 const DISTORTING_VARIABLES: [&str; 36] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_CORE_SPEC",
@@ -71,8 +71,11 @@ impl CommandOutput {
     }
 }
 
-/// Starts a command of Slurm and waits for it.
-pub(super) fn call(program: &str, arguments: &[String]) -> Result<CommandOutput, LaunchError> {
+/// Runs a command of Slurm and waits for it.
+pub(super) fn run_command(
+    program: &str,
+    arguments: &[String],
+) -> Result<CommandOutput, LaunchError> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the Edge starts Slurm's commands"
@@ -94,7 +97,7 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<CommandOutput,
             reason,
         },
     })?;
-    let mut message = one_line(&String::from_utf8_lossy(&output.stderr), program);
+    let mut message = format_message(&String::from_utf8_lossy(&output.stderr), program);
     if message.is_empty() {
         message = format!("{}, without output", output.status);
     }
@@ -105,10 +108,10 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<CommandOutput,
     })
 }
 
-/// Slurm's message on one line, without the useless prefix `sbatch: error: `.
-pub(super) fn one_line(text: &str, program: &str) -> String {
+/// Joins Slurm's message to one line, without the prefix `sbatch: error: `.
+pub(super) fn format_message(text: &str, program: &str) -> String {
     let prefix = format!("{program}: ");
-    launcher::one_line(text.lines().map(|line| {
+    launcher::join_to_line(text.lines().map(|line| {
         let line = line.trim();
         let line = line.strip_prefix(&prefix).unwrap_or(line);
         line.strip_prefix("error: ").unwrap_or(line)

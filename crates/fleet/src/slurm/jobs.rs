@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::hostlist;
-use crate::launcher::{JobState, LaunchError, Stage, plain};
+use crate::launcher::{JobState, LaunchError, Stage, escape_controls};
 use pinwise_record::FleetJob;
 
-/// `squeue --format`: id, state in full, nodes, name, reason. Name and reason come last, since
-/// others choose their text.
-pub(super) const FORMAT: &str = "%i|%T|%N|%j|%r";
+/// `squeue --format`: id, long form of the state, nodes, name, reason. Name and reason come last,
+/// because their text may contain the separator.
+pub(super) const SQUEUE_FORMAT: &str = "%i|%T|%N|%j|%r";
 /// `squeue --Format` for fields that `--format` lacks: id, restarts.
-pub(super) const RESTARTS: &str = "JobArrayID:64,RestartCnt:16";
+pub(super) const RESTARTS_FORMAT: &str = "JobArrayID:64,RestartCnt:16";
 /// `sacct --format`, with `--parsable2`.
-pub(super) const ACCOUNTED: &str = "JobID,State,NodeList,JobName";
+pub(super) const SACCT_FORMAT: &str = "JobID,State,NodeList,JobName";
 
-/// Job states of squeue(1) and sacct(1), JOB STATE CODES.
+/// Job states from squeue(1) and sacct(1), JOB STATE CODES.
 const QUEUED: [&str; 7] = [
     "PENDING",
     "REQUEUED",
@@ -49,20 +49,20 @@ const FAILED: [&str; 11] = [
     "RECONFIG_FAIL",
 ];
 
-/// A listed job, or a task of an array.
+/// A job, or a task of an array job, in the output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListedJob {
     /// `12`, or `12_3` of an array.
     pub(super) id: String,
-    /// The job of this task, or itself.
+    /// The id of the job, without the number of the task.
     pub(super) job: String,
     nodes: Vec<String>,
     pub(super) stage: Stage,
     description: String,
 }
 
-/// The stage for a job state.
-fn stage(state: &str) -> Stage {
+/// The stage that corresponds to a job state.
+fn parse_stage(state: &str) -> Stage {
     let is_in = |states: &[&str]| states.contains(&state);
     if is_in(&QUEUED) {
         Stage::Queued
@@ -77,9 +77,9 @@ fn stage(state: &str) -> Stage {
     }
 }
 
-/// Parses `squeue --noheader --array --states=all --format FORMAT`. Jobs with other names are
-/// skipped: a controller that lost its state reuses numbers.
-pub(super) fn parse(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
+/// Parses `squeue --noheader --array --states=all --format SQUEUE_FORMAT`. Jobs with other names
+/// are skipped: a controller that lost its state reuses job ids.
+pub(super) fn parse_squeue(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
         .filter_map(|line| parse_line(line, name).transpose())
@@ -89,7 +89,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchErro
 fn parse_line(line: &str, name: &str) -> Result<Option<ListedJob>, LaunchError> {
     let unexpected = || LaunchError::UnexpectedOutput {
         program: "squeue".to_owned(),
-        output: plain(line),
+        output: escape_controls(line),
     };
     let mut fields = line.trim().splitn(4, '|');
     let mut field = || fields.next().ok_or_else(unexpected);
@@ -101,22 +101,22 @@ fn parse_line(line: &str, name: &str) -> Result<Option<ListedJob>, LaunchError> 
         return Ok(None);
     };
     let description = match reason {
-        "None" | "" => plain(state),
-        reason => format!("{} ({})", plain(state), plain(reason)),
+        "None" | "" => escape_controls(state),
+        reason => format!("{} ({})", escape_controls(state), escape_controls(reason)),
     };
     parse_job(id, state, nodes, description)
         .map(Some)
         .ok_or_else(unexpected)
 }
 
-/// Parses `sacct --noheader --parsable2 --allocations --format ACCOUNTED`; jobs with other names
+/// Parses `sacct --noheader --parsable2 --allocations --format SACCT_FORMAT`; jobs with other names
 /// are skipped.
-pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
+pub(super) fn parse_sacct(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let unexpected = || LaunchError::UnexpectedOutput {
             program: "sacct".to_owned(),
-            output: plain(line),
+            output: escape_controls(line),
         };
         let mut fields = line.trim().splitn(4, '|');
         let mut field = || fields.next().ok_or_else(unexpected);
@@ -125,12 +125,13 @@ pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<ListedJob>, 
             continue;
         }
         // `CANCELLED by 1000`
-        let bare = state.split_whitespace().next().unwrap_or_default();
+        let state_code = state.split_whitespace().next().unwrap_or_default();
         let nodes = match nodes {
             "None assigned" => "",
             nodes => nodes,
         };
-        found.push(parse_job(id, bare, nodes, plain(state)).ok_or_else(unexpected)?);
+        found
+            .push(parse_job(id, state_code, nodes, escape_controls(state)).ok_or_else(unexpected)?);
     }
     Ok(found)
 }
@@ -154,13 +155,13 @@ fn parse_job(id: &str, state: &str, nodes: &str, description: String) -> Option<
         id: id.to_owned(),
         job: job.to_owned(),
         nodes,
-        stage: stage(state),
+        stage: parse_stage(state),
         description,
     })
 }
 
-/// Parses `squeue --noheader --array --states=all --Format RESTARTS`: restarts by id. Other lines
-/// are skipped, since a missing count of restarts does no harm.
+/// Parses `squeue --noheader --array --states=all --Format RESTARTS_FORMAT`: restarts by id. Other
+/// lines are skipped, since a missing count of restarts does no harm.
 pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
     let pair = |line: &str| {
         let mut words = line.split_whitespace();
@@ -170,15 +171,15 @@ pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
     text.lines().filter_map(pair).collect()
 }
 
-/// The states of jobs: listed ones, and those that Slurm has forgotten.
-pub(super) fn states(
+/// The states of jobs, both of listed ones and of those that Slurm has forgotten.
+pub(super) fn combine_states(
     jobs: &[FleetJob],
     listed: &[ListedJob],
     restarts: &BTreeMap<String, u32>,
 ) -> Vec<JobState> {
     let mut by_job: BTreeMap<&str, Vec<&ListedJob>> = BTreeMap::new();
-    for one in listed {
-        by_job.entry(one.job.as_str()).or_default().push(one);
+    for task in listed {
+        by_job.entry(task.job.as_str()).or_default().push(task);
     }
     let mut states = Vec::new();
     for job in jobs {
@@ -193,14 +194,14 @@ pub(super) fn states(
             continue;
         };
         for task in tasks {
-            states.extend(states_of_task(job, task, restarts));
+            states.extend(list_task_states(job, task, restarts));
         }
     }
     states
 }
 
 /// One state for each node of a task.
-fn states_of_task(
+fn list_task_states(
     job: &FleetJob,
     task: &ListedJob,
     restarts: &BTreeMap<String, u32>,

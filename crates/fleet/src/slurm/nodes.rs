@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hostlist;
-use crate::launcher::{Choice, LaunchError, NodeRequest, plain};
+use crate::launcher::{Choice, LaunchError, NodeRequest, escape_controls};
 
-/// `sinfo --format`: name, state in full, partition, features, reason. The reason is an
-/// administrator's text and comes last.
-pub(super) const FORMAT: &str = "%N|%T|%P|%f|%E";
+/// `sinfo --format`: name, long form of the state, partition, features, reason. The reason comes
+/// last, because an administrator's text may contain the separator.
+pub(super) const SINFO_FORMAT: &str = "%N|%T|%P|%f|%E";
 
 /// States in which a node gets no job until an administrator acts: sinfo(1), NODE STATE CODES.
-const UNUSABLE: [&str; 10] = [
+const UNUSABLE_STATES: [&str; 10] = [
     "down", "drained", "draining", "drain", "drng", "error", "fail", "failing", "future", "inval",
 ];
 
-/// A node.
+/// A node in the output of `sinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) name: String,
-    /// Its state without the suffix.
+    /// Its state in lower case, without flags such as `*`.
     state: String,
     /// Does it not respond to slurmctld?
     is_silent: bool,
@@ -29,13 +29,13 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Why it cannot be used.
-    fn refusal(&self) -> Option<String> {
+    /// Why it cannot be used, if it cannot.
+    fn reason_unusable(&self) -> Option<String> {
         let name = &self.name;
-        if UNUSABLE.contains(&self.state.as_str()) {
+        if UNUSABLE_STATES.contains(&self.state.as_str()) {
             let reason = match self.reason.as_str() {
                 "none" | "" => String::new(),
-                reason => format!(": {}", plain(reason)),
+                reason => format!(": {}", escape_controls(reason)),
             };
             return Some(format!("{name}: {}{reason}", self.state));
         }
@@ -44,14 +44,15 @@ impl Node {
     }
 }
 
-/// Parses `sinfo --noheader --Node --all --format FORMAT`: a line for each node and partition.
-pub(super) fn parse(text: &str) -> Result<Vec<Node>, LaunchError> {
+/// Parses `sinfo --noheader --Node --all --format SINFO_FORMAT`: a line for each node and
+/// partition.
+pub(super) fn parse_sinfo(text: &str) -> Result<Vec<Node>, LaunchError> {
     let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
     let mut order = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let node = parse_line(line).ok_or_else(|| LaunchError::UnexpectedOutput {
             program: "sinfo".to_owned(),
-            output: plain(line),
+            output: escape_controls(line),
         })?;
         if let Some(known) = nodes.get_mut(&node.name) {
             known.is_default |= node.is_default;
@@ -72,7 +73,7 @@ fn parse_line(line: &str) -> Option<Node> {
     if !hostlist::is_node_name(name) {
         return None;
     }
-    let bare = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let state_code = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let is_default = partition.ends_with('*');
     let partition = partition.trim_end_matches('*');
     let features = features
@@ -80,7 +81,7 @@ fn parse_line(line: &str) -> Option<Node> {
         .filter(|word| !word.is_empty() && *word != "(null)");
     Some(Node {
         name: name.to_owned(),
-        state: bare.to_ascii_lowercase(),
+        state: state_code.to_ascii_lowercase(),
         is_silent: state.contains('*'),
         partitions: vec![partition.to_owned()],
         is_default,
@@ -90,27 +91,31 @@ fn parse_line(line: &str) -> Option<Node> {
 }
 
 /// Chooses among the existing nodes.
-pub(super) fn choose(wanted: &NodeRequest, nodes: &[Node]) -> Result<Choice, LaunchError> {
-    if let Some(list) = &wanted.list {
-        return choose_by_name(wanted, list, nodes);
+pub(super) fn choose(request: &NodeRequest, nodes: &[Node]) -> Result<Choice, LaunchError> {
+    if let Some(list) = &request.list {
+        return choose_by_name(request, list, nodes);
     }
-    if let Some(count) = wanted.count {
-        return choose_by_count(wanted, count, nodes);
+    if let Some(count) = request.count {
+        return choose_by_count(request, count, nodes);
     }
-    if wanted.partition.is_none() && wanted.constraint.is_none() {
+    if request.partition.is_none() && request.constraint.is_none() {
         let hint = "no nodes given: name them with --nodelist, take all of a --partition or \
                     all with a --constraint, or let Slurm choose with --nodes N";
         return Err(LaunchError::Impossible(hint.to_owned()));
     }
-    let fitting = matching(wanted, nodes.iter())?;
+    let fitting = find_matching(request, nodes.iter())?;
     if fitting.is_empty() {
-        return Err(no_match_error(wanted, nodes));
+        return Err(no_match_error(request, nodes));
     }
     split_usable(fitting)
 }
 
-/// Nodes by name: all must be known.
-fn choose_by_name(wanted: &NodeRequest, list: &str, nodes: &[Node]) -> Result<Choice, LaunchError> {
+/// Chooses nodes by name, all of which Slurm must know.
+fn choose_by_name(
+    request: &NodeRequest,
+    list: &str,
+    nodes: &[Node],
+) -> Result<Choice, LaunchError> {
     let refused =
         |error: hostlist::HostlistError| LaunchError::Impossible(format!("--nodelist {error}"));
     let names = hostlist::expand(list).map_err(refused)?;
@@ -123,7 +128,7 @@ fn choose_by_name(wanted: &NodeRequest, list: &str, nodes: &[Node]) -> Result<Ch
         })?;
         chosen.push(*node);
     }
-    let fitting = matching(wanted, chosen.into_iter())?;
+    let fitting = find_matching(request, chosen.into_iter())?;
     let fits: BTreeSet<&str> = fitting.iter().map(|node| node.name.as_str()).collect();
     let others = names.iter().filter(|name| !fits.contains(name.as_str()));
     let why = "not in the requested partition, or without the requested features";
@@ -133,9 +138,10 @@ fn choose_by_name(wanted: &NodeRequest, list: &str, nodes: &[Node]) -> Result<Ch
     Ok(named)
 }
 
-/// This many nodes: Slurm chooses, but would wait for ever for more than exist.
+/// Lets Slurm choose the nodes. If fewer match than requested, this is refused: Slurm would wait
+/// for ever.
 fn choose_by_count(
-    wanted: &NodeRequest,
+    request: &NodeRequest,
     count: usize,
     nodes: &[Node],
 ) -> Result<Choice, LaunchError> {
@@ -143,41 +149,41 @@ fn choose_by_count(
         count,
         ..Choice::default()
     };
-    if alternatives(wanted.constraint.as_deref().unwrap_or_default()).is_none() {
+    if parse_constraint(request.constraint.as_deref().unwrap_or_default()).is_none() {
         return Ok(choice);
     }
-    let fitting = matching(wanted, nodes.iter())?;
+    let fitting = find_matching(request, nodes.iter())?;
     if fitting.is_empty() {
-        // sbatch gives the reason more precisely.
+        // sbatch explains the reason better.
         return Ok(choice);
     }
     if fitting.len() < count {
-        let there = fitting.len();
+        let matching = fitting.len();
         return Err(LaunchError::Impossible(format!(
-            "--nodes {count}: only {there} nodes match the request"
+            "--nodes {count}: only {matching} nodes match the request"
         )));
     }
     Ok(choice)
 }
 
-/// Nodes in the partition with the features.
-fn matching<'a>(
-    wanted: &NodeRequest,
+/// Finds the nodes that are in the partition and have the features.
+fn find_matching<'a>(
+    request: &NodeRequest,
     nodes: impl Iterator<Item = &'a Node>,
 ) -> Result<Vec<&'a Node>, LaunchError> {
-    let constraint = wanted.constraint.as_deref().unwrap_or_default();
-    let groups = alternatives(constraint).ok_or_else(|| {
+    let constraint = request.constraint.as_deref().unwrap_or_default();
+    let groups = parse_constraint(constraint).ok_or_else(|| {
         LaunchError::Impossible(format!(
             "--constraint '{}': only names joined by & or by | are understood here; \
              with --nodes N Slurm itself reads it",
-            plain(constraint)
+            escape_controls(constraint)
         ))
     })?;
-    let is_in = |node: &Node| match &wanted.partition {
+    let is_in = |node: &Node| match &request.partition {
         Some(partitions) => partitions
             .split(',')
             .any(|one| node.partitions.iter().any(|p| p == one)),
-        None => node.is_default || wanted.list.is_some(),
+        None => node.is_default || request.list.is_some(),
     };
     let has = |node: &Node| {
         let has_all = |group: &Vec<&str>| {
@@ -187,14 +193,14 @@ fn matching<'a>(
         };
         groups.iter().any(has_all)
     };
-    let is_excluded = |node: &Node| wanted.exclude.contains(&node.name);
+    let is_excluded = |node: &Node| request.exclude.contains(&node.name);
     let fitting = nodes.filter(|node| is_in(node) && has(node) && !is_excluded(node));
     Ok(fitting.collect())
 }
 
-/// `a&b|c` as alternatives of required features; one empty alternative for no constraint. `None`
-/// for brackets, counts, or other syntax of Slurm.
-fn alternatives(constraint: &str) -> Option<Vec<Vec<&str>>> {
+/// Parses `a&b|c` into alternative lists of features; one empty list without a constraint. Returns
+/// `None` for brackets, counts, or other syntax of Slurm.
+fn parse_constraint(constraint: &str) -> Option<Vec<Vec<&str>>> {
     if constraint.is_empty() {
         return Some(vec![Vec::new()]);
     }
@@ -213,11 +219,11 @@ fn alternatives(constraint: &str) -> Option<Vec<Vec<&str>>> {
     Some(groups)
 }
 
-/// The usable nodes, and why the others are not.
+/// Separates usable nodes from others, which are listed with the reason.
 fn split_usable(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
     let mut choice = Choice::default();
     for node in nodes {
-        match node.refusal() {
+        match node.reason_unusable() {
             Some(why) => choice.left_out.push(why),
             None => choice.nodes.push(node.name.clone()),
         }
@@ -233,8 +239,8 @@ fn split_usable(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
     Ok(choice)
 }
 
-fn no_match_error(wanted: &NodeRequest, nodes: &[Node]) -> LaunchError {
-    let partition = wanted.partition.as_deref().unwrap_or_default();
+fn no_match_error(request: &NodeRequest, nodes: &[Node]) -> LaunchError {
+    let partition = request.partition.as_deref().unwrap_or_default();
     let is_known = |one: &str| nodes.iter().any(|n| n.partitions.iter().any(|p| p == one));
     if let Some(unknown) = partition
         .split(',')
@@ -246,12 +252,12 @@ fn no_match_error(wanted: &NodeRequest, nodes: &[Node]) -> LaunchError {
             .collect();
         known.sort_unstable();
         known.dedup();
-        let known = plain(&known.join(", "));
+        let known = escape_controls(&known.join(", "));
         return LaunchError::Impossible(format!(
             "--partition: Slurm has no partition '{}' with nodes (there are {known})",
-            plain(unknown)
+            escape_controls(unknown)
         ));
     }
-    let constraint = plain(wanted.constraint.as_deref().unwrap_or_default());
+    let constraint = escape_controls(request.constraint.as_deref().unwrap_or_default());
     LaunchError::Impossible(format!("--constraint: no node has '{constraint}'"))
 }

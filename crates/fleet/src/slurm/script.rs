@@ -9,8 +9,8 @@ use crate::hostlist::compress;
 use crate::launcher::{Choice, LaunchError, NodeRequest, Task};
 use pinwise_format::shell;
 
-/// Variables of another job's shell that would affect `srun`: sbatch passes on the submitter's
-/// whole environment. From srun(1), INPUT ENVIRONMENT VARIABLES.
+/// Variables that would affect `srun` if a fleet is submitted from a shell inside another job:
+/// sbatch passes on the submitter's environment. See srun(1), INPUT ENVIRONMENT VARIABLES.
 const UNSET_VARIABLES: &str = "\
 unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
 unset SLURM_MEM_BIND SLURM_MEM_BIND_LIST SLURM_MEM_BIND_TYPE SLURM_MEM_BIND_VERBOSE
@@ -20,7 +20,7 @@ unset SLURM_CORE_SPEC SLURM_THREAD_SPEC SLURM_EXPORT_ENV SLURM_OVERCOMMIT
 unset SLURM_KILL_BAD_EXIT SLURM_WAIT SLURM_MPI_TYPE";
 
 /// The name of a fleet's jobs.
-pub(super) fn job_name(fleet: &str) -> String {
+pub(super) fn format_job_name(fleet: &str) -> String {
     format!("pinwise-{fleet}")
 }
 
@@ -63,12 +63,12 @@ pub(super) struct JobRequest {
 /// Plans the jobs of a fleet.
 pub(super) fn plan_jobs(
     task: &Task,
-    wanted: &NodeRequest,
+    request: &NodeRequest,
     choice: &Choice,
 ) -> Result<Vec<JobRequest>, LaunchError> {
     let folder = check_folder(&task.folder)?;
-    let common = common_arguments(task, wanted, folder);
-    let job = |node: Option<&String>, size: &[String]| {
+    let common = list_common_arguments(task, request, folder);
+    let make_job = |node: Option<&String>, size: &[String]| {
         let mut arguments = common.clone();
         arguments.extend_from_slice(size);
         arguments.extend(node.map(|node| format!("--nodelist={node}")));
@@ -84,13 +84,13 @@ pub(super) fn plan_jobs(
         return Ok(choice
             .nodes
             .iter()
-            .map(|node| job(Some(node), &one))
+            .map(|node| make_job(Some(node), &one))
             .collect());
     }
     let count = choice.count;
-    if wanted.is_array {
+    if request.is_array {
         let [nodes, tasks] = size(1);
-        return Ok(vec![job(
+        return Ok(vec![make_job(
             None,
             &[nodes, tasks, format!("--array=1-{count}")],
         )]);
@@ -102,16 +102,16 @@ pub(super) fn plan_jobs(
         "--ntasks-per-node=1".to_owned(),
         "--no-kill".to_owned(),
     ];
-    Ok(vec![job(None, &all)])
+    Ok(vec![make_job(None, &all)])
 }
 
 /// Options of all jobs. `--exclusive` gives all CPUs of a node but only the requested memory, hence
 /// `--mem=0`: sbatch(1).
-fn common_arguments(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<String> {
-    let log = if wanted.is_array { "%A_%a" } else { "%j" };
+fn list_common_arguments(task: &Task, request: &NodeRequest, folder: &str) -> Vec<String> {
+    let log = if request.is_array { "%A_%a" } else { "%j" };
     let mut arguments = vec![
         "--parsable".to_owned(),
-        format!("--job-name={}", job_name(&task.fleet)),
+        format!("--job-name={}", format_job_name(&task.fleet)),
         format!("--output={}/log/{log}.txt", folder.replace('%', "%%")),
         "--open-mode=append".to_owned(),
         "--exclusive".to_owned(),
@@ -121,14 +121,14 @@ fn common_arguments(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<Stri
     ];
     let option =
         |name: &str, value: &Option<String>| value.as_ref().map(|v| format!("--{name}={v}"));
-    arguments.extend(option("partition", &wanted.partition));
-    if !wanted.exclude.is_empty() {
-        arguments.push(format!("--exclude={}", compress(&wanted.exclude)));
+    arguments.extend(option("partition", &request.partition));
+    if !request.exclude.is_empty() {
+        arguments.push(format!("--exclude={}", compress(&request.exclude)));
     }
-    arguments.extend(option("constraint", &wanted.constraint));
-    arguments.extend(option("account", &wanted.account));
+    arguments.extend(option("constraint", &request.constraint));
+    arguments.extend(option("account", &request.account));
     arguments.extend(
-        wanted
+        request
             .time
             .map(|time| format!("--time={}", format_time(time.as_secs()))),
     );

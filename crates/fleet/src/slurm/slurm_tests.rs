@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::call::one_line;
+use super::call::format_message;
 use super::{jobs, nodes, parse_job_id, script};
 use crate::launcher::{Choice, JobState, Launcher, NodeRequest, Stage, Task};
 use pinwise_record::FleetJob;
@@ -16,7 +16,7 @@ const RESTARTS: &str = include_str!("golden/restarts.txt");
 const NAME: &str = "pinwise-f";
 
 fn choose(wanted: &NodeRequest) -> Result<Choice, String> {
-    nodes::choose(wanted, &nodes::parse(SINFO).unwrap()).map_err(|error| error.to_string())
+    nodes::choose(wanted, &nodes::parse_sinfo(SINFO).unwrap()).map_err(|error| error.to_string())
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -59,7 +59,7 @@ fn drained_and_dead_nodes_are_not_asked_and_reported() {
 #[test]
 fn states_with_a_sign_are_those_without() {
     let check = |state: &str, is_asked: bool| {
-        let found = nodes::parse(&format!("a|{state}|p*|(null)|none\n")).unwrap();
+        let found = nodes::parse_sinfo(&format!("a|{state}|p*|(null)|none\n")).unwrap();
         let choice = nodes::choose(&request_partition("p"), &found);
         assert_eq!(choice.is_ok(), is_asked, "{state}");
     };
@@ -170,8 +170,8 @@ fn jobs_are_reported_by_node_with_slurms_words() {
         ("15", Some("n4")),
         ("4711", Some("n3")),
     ]);
-    let listed = jobs::parse(SQUEUE, NAME).unwrap();
-    let states = jobs::states(&submitted, &listed, &jobs::parse_restarts(RESTARTS));
+    let listed = jobs::parse_squeue(SQUEUE, NAME).unwrap();
+    let states = jobs::combine_states(&submitted, &listed, &jobs::parse_restarts(RESTARTS));
     let line = |state: &JobState| {
         let node = state.node.as_deref().unwrap_or("-");
         format!(
@@ -202,9 +202,9 @@ fn jobs_are_reported_by_node_with_slurms_words() {
 fn accounting_is_parsed_as_in_its_man_page() {
     let text = "7|CANCELLED by 1000|n[1-2]|pinwise-f\n8_2|NODE_FAIL|None assigned|pinwise-f\n\
                 9|COMPLETED|n1|other|name\n";
-    let listed = jobs::parse_accounted(text, NAME).unwrap();
+    let listed = jobs::parse_sacct(text, NAME).unwrap();
     let submitted = submit_jobs(&[("7", None), ("8", None), ("9", None)]);
-    let states = jobs::states(&submitted, &listed, &std::collections::BTreeMap::new());
+    let states = jobs::combine_states(&submitted, &listed, &std::collections::BTreeMap::new());
     let stages: Vec<Stage> = states.iter().map(|state| state.stage).collect();
     assert_eq!(
         stages,
@@ -214,8 +214,8 @@ fn accounting_is_parsed_as_in_its_man_page() {
 }
 
 #[test]
-fn messages_of_slurm_are_shown_on_one_line() {
-    let check = |text: &str, wanted: &str| assert_eq!(one_line(text, "sbatch"), wanted);
+fn messages_of_slurm_are_shown_on_format_message() {
+    let check = |text: &str, wanted: &str| assert_eq!(format_message(text, "sbatch"), wanted);
     check(
         "sbatch: error: invalid partition specified: nope\n\
          sbatch: error: Batch job submission failed: Invalid partition name specified\n",
@@ -227,7 +227,7 @@ fn messages_of_slurm_are_shown_on_one_line() {
         "slurm_load_jobs error: Invalid job id specified",
     );
     check("sbatch: \u{1b}]0;x\u{7}\n\n", "\\u{1b}]0;x\\u{7}");
-    assert!(one_line(&"ä".repeat(5000), "sbatch").chars().count() < 500);
+    assert!(format_message(&"ä".repeat(5000), "sbatch").chars().count() < 500);
 }
 
 #[test]
@@ -335,27 +335,27 @@ proptest! {
     #[test]
     fn no_listing_breaks_a_reader(text in hostile()) {
         let submitted = submit_jobs(&[("1", Some("n1")), ("22", None)]);
-        let plain = |words: &str| !words.contains(char::is_control);
-        match (jobs::parse(&text, NAME), jobs::parse_accounted(&text, NAME)) {
+        let is_printable = |words: &str| !words.contains(char::is_control);
+        match (jobs::parse_squeue(&text, NAME), jobs::parse_sacct(&text, NAME)) {
             (Ok(listed), Ok(more)) => {
                 let all: Vec<_> = listed.into_iter().chain(more).collect();
-                let states = jobs::states(&submitted, &all, &jobs::parse_restarts(&text));
-                prop_assert!(states.iter().all(|state| plain(&state.description)));
+                let states = jobs::combine_states(&submitted, &all, &jobs::parse_restarts(&text));
+                prop_assert!(states.iter().all(|state| is_printable(&state.description)));
             }
             (first, second) => {
                 let first = first.err().map(|error| error.to_string());
                 let second = second.err().map(|error| error.to_string());
-                prop_assert!(first.iter().chain(&second).all(|words| plain(words)));
+                prop_assert!(first.iter().chain(&second).all(|words| is_printable(words)));
             }
         }
-        match nodes::parse(&text) {
+        match nodes::parse_sinfo(&text) {
             Ok(found) => {
                 if let Ok(choice) = nodes::choose(&request_partition("all"), &found) {
-                    prop_assert!(choice.left_out.iter().all(|words| plain(words)));
+                    prop_assert!(choice.left_out.iter().all(|words| is_printable(words)));
                 }
             }
-            Err(error) => prop_assert!(plain(&error.to_string())),
+            Err(error) => prop_assert!(is_printable(&error.to_string())),
         }
-        prop_assert!(plain(&one_line(&text, "sbatch")));
+        prop_assert!(is_printable(&format_message(&text, "sbatch")));
     }
 }

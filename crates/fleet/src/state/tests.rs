@@ -1,10 +1,10 @@
-use super::super::fixture::fleet;
+use super::super::fixture::sample_fleet;
 use super::super::node_folder::{AttemptEnd, AttemptStart};
 use super::*;
 use pinwise_record::{FleetNode, Header, NodeStep};
 
 /// A node with steps in these states, whose newest attempt ended in this way.
-fn snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> NodeSnapshot {
+fn make_snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> NodeSnapshot {
     let step = |(name, state): (&str, StepState)| NodeStep {
         name: name.to_owned(),
         state,
@@ -39,7 +39,7 @@ fn snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> No
     }
 }
 
-fn job(node: Option<&str>, stage: Stage, description: &str) -> JobState {
+fn make_job(node: Option<&str>, stage: Stage, description: &str) -> JobState {
     JobState {
         job: "7".to_owned(),
         node: node.map(str::to_owned),
@@ -53,7 +53,7 @@ fn job(node: Option<&str>, stage: Stage, description: &str) -> JobState {
 #[track_caller]
 fn check(snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state: NodeState, why: &str) {
     let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
-    let found = fleet_status(&fleet(&["n1"]), &snapshots, jobs, "now");
+    let found = fleet_status(&sample_fleet(&["n1"]), &snapshots, jobs, "now");
     assert_eq!(found.nodes.len(), 1);
     let node = &found.nodes[0];
     assert_eq!(node.state, state, "{node:?}");
@@ -75,7 +75,7 @@ fn check(snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state: NodeS
 fn folder_and_scheduler_together_give_a_nodes_state() {
     use StepState::{Done, Failed, Missing};
     let ended = || Some(AttemptEnd::default());
-    let job_on_n1 = |stage, description| [job(Some("n1"), stage, description)];
+    let job_on_n1 = |stage, description| [make_job(Some("n1"), stage, description)];
     let lost = "did not end by itself";
     check(None, Some(&[]), NodeState::Missing, "");
     check(None, None, NodeState::Missing, "");
@@ -93,14 +93,14 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
     );
     let begins = job_on_n1(Stage::Running, "");
     check(None, Some(&begins), NodeState::Queued, "has not started");
-    let whole = || Some(snapshot("n1", [Done, Done], ended()));
+    let whole = || Some(make_snapshot("n1", [Done, Done], ended()));
     check(
         whole(),
         Some(&job_on_n1(Stage::Failed, "x")),
         NodeState::Done,
         "",
     );
-    let half = || Some(snapshot("n1", [Done, Missing], None));
+    let half = || Some(make_snapshot("n1", [Done, Missing], None));
     check(
         half(),
         Some(&job_on_n1(Stage::Running, "")),
@@ -121,7 +121,7 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
         "TIMEOUT; attempt 1",
     );
     check(half(), Some(&[]), NodeState::Failed, lost);
-    let failed = || Some(snapshot("n1", [Failed, Done], ended()));
+    let failed = || Some(make_snapshot("n1", [Failed, Done], ended()));
     check(
         failed(),
         Some(&job_on_n1(Stage::Ended, "")),
@@ -137,17 +137,17 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
     );
     // A waiting resumption counts more than the failed job.
     let two = [
-        job(Some("n1"), Stage::Queued, "new"),
-        job(Some("n1"), Stage::Failed, "old"),
+        make_job(Some("n1"), Stage::Queued, "new"),
+        make_job(Some("n1"), Stage::Failed, "old"),
     ];
     check(failed(), Some(&two), NodeState::Queued, "new");
 }
 
 #[test]
 fn unknown_nodes_are_counted() {
-    let mut record = fleet(&[]);
+    let mut record = sample_fleet(&[]);
     record.asked = 3;
-    let waiting = [job(None, Stage::Queued, "")];
+    let waiting = [make_job(None, Stage::Queued, "")];
     let found = fleet_status(&record, &[], Some(&waiting), "now");
     assert_eq!((found.queued, found.missing), (3, 0));
     let found = fleet_status(&record, &[], Some(&[]), "now");
@@ -156,8 +156,8 @@ fn unknown_nodes_are_counted() {
 
 #[test]
 fn clocks_are_reported() {
-    let snapshots = [snapshot("n1", [StepState::Done; 2], None)];
-    let notes = fleet_status(&fleet(&["n1"]), &snapshots, None, "now").notes;
+    let snapshots = [make_snapshot("n1", [StepState::Done; 2], None)];
+    let notes = fleet_status(&sample_fleet(&["n1"]), &snapshots, None, "now").notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
         notes[0].contains("clock of n1 is 7 s ahead of"),
@@ -168,8 +168,8 @@ fn clocks_are_reported() {
 /// A folder may have any name, and missing nodes are submitted again.
 #[test]
 fn foreign_folders_do_not_count_as_nodes() {
-    let done = || snapshot("n1", [StepState::Done; 2], Some(AttemptEnd::default()));
-    let planted = snapshot("evil", [StepState::Missing; 2], None);
+    let done = || make_snapshot("n1", [StepState::Done; 2], Some(AttemptEnd::default()));
+    let planted = make_snapshot("evil", [StepState::Missing; 2], None);
     let nodes = |fleet: &FleetRecord, snapshots: &[NodeSnapshot]| {
         let found = fleet_status(fleet, snapshots, Some(&[]), "now");
         let is_noted = found.notes.iter().any(|note| note.contains("nodes/evil"));

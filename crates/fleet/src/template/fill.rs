@@ -1,6 +1,6 @@
-//! Placeholders and their values.
+//! Replaces placeholders of a template's text by their values.
 
-/// Names of placeholders, and their values.
+/// Names of placeholders, and the meaning of their values.
 pub const PLACEHOLDERS: [(&str, &str); 15] = [
     ("node", "the node"),
     ("fleet", "the fleet's id"),
@@ -22,7 +22,8 @@ pub const PLACEHOLDERS: [(&str, &str); 15] = [
     ("constraint", "--constraint"),
 ];
 
-/// The additional placeholder; a line with a wish that was not given is left out.
+/// A further placeholder, for `--account`. As for other options, a line with it is left out if the
+/// option is not given.
 pub(super) const ACCOUNT: &str = "account";
 
 /// How values are quoted.
@@ -55,10 +56,10 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// The quoted value; `None` if there is none.
+    /// The quoted value of a placeholder; `None` if it has none.
     fn render(&self, name: &str, quoting: Quoting) -> Option<String> {
         let text = match name {
-            "argv" | "command" => return Some(self.command(name, quoting)),
+            "argv" | "command" => return Some(self.render_command(name, quoting)),
             "node" => Some(&self.node),
             "fleet" => Some(&self.fleet),
             "name" => Some(&self.name),
@@ -81,7 +82,7 @@ impl Values {
         })
     }
 
-    fn command(&self, name: &str, quoting: Quoting) -> String {
+    fn render_command(&self, name: &str, quoting: Quoting) -> String {
         let line = shell_words::join(&self.argv);
         match (name, quoting) {
             (_, Quoting::Shell) => line,
@@ -107,7 +108,7 @@ pub(super) fn split_placeholders(line: &str) -> Vec<Piece<'_>> {
     while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
         pieces.push(Piece::Text(before));
-        let (length, piece) = brace(from);
+        let (length, piece) = parse_brace(from);
         pieces.push(piece);
         rest = &from[length..];
     }
@@ -115,8 +116,8 @@ pub(super) fn split_placeholders(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The piece that begins with a brace, and its length.
-fn brace(from: &str) -> (usize, Piece<'_>) {
+/// Parses the piece that begins with a brace. Returns its length, bytes, and the piece.
+fn parse_brace(from: &str) -> (usize, Piece<'_>) {
     let is_escaped = from.starts_with("{{");
     let start = 1 + usize::from(is_escaped);
     let word = &from[start..];

@@ -8,11 +8,11 @@ use super::fill::{ACCOUNT, PLACEHOLDERS, Piece, Quoting, split_placeholders};
 use crate::launcher::Stage;
 use pinwise_workload::toml_error::{self, Position, TomlError};
 
-/// Largest file, bytes.
+/// Maximum size of a file, bytes.
 const MAX_FILE_BYTES: usize = 256 * 1024;
-/// Largest compiled regular expression, bytes.
+/// Maximum size of a compiled regular expression, bytes.
 const MAX_REGEX_BYTES: usize = 64 * 1024;
-/// Most commands at a time.
+/// Maximum number of commands at a time.
 const MAX_PARALLEL: i64 = 256;
 
 /// A launcher described by a file.
@@ -90,7 +90,7 @@ struct RawNodes {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     /// [`TomlError`] if it is invalid.
@@ -137,7 +137,7 @@ impl Template {
     }
 }
 
-/// The text, to find the lines of values.
+/// The template's text, in which the lines of values are found.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
@@ -223,7 +223,7 @@ impl Source<'_> {
     }
 
     fn parse_states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TomlError> {
-        let state = |state: &RawState| {
+        let parse_state = |state: &RawState| {
             let stage = match state.stage.get_ref().as_str() {
                 "queued" => Stage::Queued,
                 "running" => Stage::Running,
@@ -236,7 +236,7 @@ impl Source<'_> {
             };
             Ok((self.compile_regex(&state.pattern)?, stage))
         };
-        raw.iter().map(state).collect()
+        raw.iter().map(parse_state).collect()
     }
 
     fn parse_quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TomlError> {

@@ -5,14 +5,14 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use crate::launcher::{LaunchError, one_line};
+use crate::launcher::{LaunchError, join_to_line};
 
 /// The output of a command and how it ended.
 #[derive(Debug)]
-pub(super) struct Finished(Output);
+pub(super) struct ShellOutput(Output);
 
-impl Finished {
-    /// Both streams.
+impl ShellOutput {
+    /// Standard output, then standard error.
     pub(super) fn combined_output(&self) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         text(&self.0.stdout) + &text(&self.0.stderr)
@@ -26,7 +26,7 @@ impl Finished {
         let stderr = String::from_utf8_lossy(&self.0.stderr);
         let message = match stderr.trim() {
             "" => format!("its command failed: {}", self.0.status),
-            text => one_line(text.lines()),
+            text => join_to_line(text.lines()),
         };
         Err(LaunchError::Refused {
             program: launcher.to_owned(),
@@ -37,7 +37,7 @@ impl Finished {
 
 /// Runs a command line in its own process group, so that the user's terminal does not end processes
 /// that it leaves running.
-pub(super) fn run_in_shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
+pub(super) fn run_in_shell(launcher: &str, line: &str) -> Result<ShellOutput, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "a launcher starts jobs")]
     let mut command = Command::new("sh");
     let output = command
@@ -45,14 +45,16 @@ pub(super) fn run_in_shell(launcher: &str, line: &str) -> Result<Finished, Launc
         .stdin(Stdio::null())
         .process_group(0)
         .output();
-    output.map(Finished).map_err(|reason| LaunchError::System {
-        what: format!("the shell for {launcher}"),
-        reason,
-    })
+    output
+        .map(ShellOutput)
+        .map_err(|reason| LaunchError::System {
+            what: format!("the shell for {launcher}"),
+            reason,
+        })
 }
 
-/// Processes items, N at a time, and passes on each result as it comes. After an error nothing new
-/// is begun, and the first error is returned.
+/// Processes items, `parallel` at a time, and passes each result to `on_result` as it comes. After
+/// an error, no further item is started, and the first error is returned.
 pub(super) fn for_each_parallel<T: Sync, R: Send>(
     items: &[T],
     parallel: usize,

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn task(folder: &str) -> Task {
+fn make_task(folder: &str) -> Task {
     Task {
         fleet: "f1".to_owned(),
         folder: PathBuf::from(folder),
@@ -21,8 +21,8 @@ fn choose_nodes(nodes: &[&str]) -> Choice {
     }
 }
 
-fn template(name: &str) -> Template {
-    Template::parse(built_in(name).unwrap()).unwrap()
+fn open_template(name: &str) -> Template {
+    Template::parse(find_built_in(name).unwrap()).unwrap()
 }
 
 #[test]
@@ -36,16 +36,16 @@ fn built_in_templates_say_what_they_run() {
         let template = Template::parse(text).unwrap();
         assert_eq!(template.name(), name);
         let plan = template
-            .plan(&task(folder), &wanted, &choose_nodes(&["n1"]))
+            .plan(&make_task(folder), &wanted, &choose_nodes(&["n1"]))
             .unwrap();
         insta::assert_snapshot!(format!("template_{name}"), plan);
     }
 }
 
 #[test]
-fn wishes_that_were_not_uttered_leave_no_line() {
+fn options_that_are_not_given_leave_no_line() {
     let plan = |wanted: &NodeRequest| {
-        let plan = template("pbs").plan(&task("/f"), wanted, &choose_nodes(&["n1"]));
+        let plan = open_template("pbs").plan(&make_task("/f"), wanted, &choose_nodes(&["n1"]));
         plan.unwrap()
     };
     let without = plan(&NodeRequest::default());
@@ -61,7 +61,7 @@ fn wishes_that_were_not_uttered_leave_no_line() {
 }
 
 #[test]
-fn mistakes_are_reported_with_their_place() {
+fn mistakes_are_reported_with_line_and_column() {
     let check = |text: &str, place: &str, words: &str| {
         let error = Template::parse(text).unwrap_err().to_string();
         assert!(error.starts_with(place) && error.contains(words), "{error}");
@@ -120,7 +120,7 @@ fn unused_options_of_a_template_are_refused() {
         assert!(error.contains(words), "{error}");
     };
     let list = Some("n1".to_owned());
-    let ssh = template("ssh");
+    let ssh = open_template("ssh");
     refused(&ssh, NodeRequest::default(), "--nodelist");
     refused(
         &ssh,
@@ -149,7 +149,7 @@ fn unused_options_of_a_template_are_refused() {
         "--nodelist 'n['",
     );
     let count = Some(2);
-    let local = template("local")
+    let local = open_template("local")
         .choose(&NodeRequest {
             count,
             ..NodeRequest::default()
@@ -160,7 +160,7 @@ fn unused_options_of_a_template_are_refused() {
 
 #[test]
 fn names_for_kubernetes_are_labels_and_differ() {
-    assert_eq!(dns_label("pinwise-f1-n1"), "pinwise-f1-n1");
+    assert_eq!(to_dns_label("pinwise-f1-n1"), "pinwise-f1-n1");
     let names = [
         "pinwise-F1-n1",
         "pinwise-f1_n1",
@@ -172,7 +172,7 @@ fn names_for_kubernetes_are_labels_and_differ() {
         .iter()
         .copied()
         .chain([long.as_str()])
-        .map(dns_label)
+        .map(to_dns_label)
         .collect();
     assert_eq!(labels.len(), 5);
     let is_label = |label: &String| {
@@ -188,7 +188,7 @@ fn jobs_are_reported_at_once_and_a_refusal_stops_submitting() {
     std::fs::create_dir(folder.path().join("nodes")).unwrap();
     let text = "name = \"x\"\n[submit]\ncommand = \"test {node} != n3 || { echo no >&2; exit 1; }; echo job {node}\"\njob = '^job (.*)$'";
     let template = Template::parse(text).unwrap();
-    let task = task(&folder.path().display().to_string());
+    let task = make_task(&folder.path().display().to_string());
     let mut jobs = Vec::new();
     let choice = choose_nodes(&["n1", "n2", "n3", "n4"]);
     let mut on_job = |job: FleetJob| jobs.push(job.id);
@@ -207,7 +207,7 @@ fn only_names_of_nodes_get_into_commands() {
         mark = mark.display()
     );
     let template = Template::parse(&text).unwrap();
-    let task = task(&folder.path().display().to_string());
+    let task = make_task(&folder.path().display().to_string());
     for odd in [
         "-oProxyCommand=x",
         "a b",
@@ -232,7 +232,7 @@ fn only_names_of_nodes_get_into_commands() {
         );
         let refused = [
             submitted.unwrap_err(),
-            template.states(&task, &jobs).unwrap_err(),
+            template.query_states(&task, &jobs).unwrap_err(),
             template.cancel(&task, &jobs).unwrap_err(),
         ];
         for error in refused {
@@ -250,7 +250,7 @@ proptest! {
     #[test]
     fn values_stay_one_word(folder in "/[ -.0-~é]{1,20}") {
         let plan = |name: &str| {
-            template(name).plan(&task(&folder), &NodeRequest::default(), &choose_nodes(&["n1"])).unwrap()
+            open_template(name).plan(&make_task(&folder), &NodeRequest::default(), &choose_nodes(&["n1"])).unwrap()
         };
         let words = shell_words::split(&plan("local")).unwrap();
         prop_assert_eq!(&words[1], &format!("{folder}/pinwise"));
@@ -263,7 +263,7 @@ proptest! {
     #[test]
     fn any_text_is_a_template_or_refused(text in "(name = \"x\"\n|\\[submit\\]\n|command = \"[a{}]{0,5}\"\n|job = '[()a]{0,4}'\n|script = \"\\PC{0,4}\"\n){0,6}") {
         if let Ok(template) = Template::parse(&text) {
-            let _ = template.plan(&task("/f"), &NodeRequest::default(), &choose_nodes(&["n1"]));
+            let _ = template.plan(&make_task("/f"), &NodeRequest::default(), &choose_nodes(&["n1"]));
         }
     }
 }

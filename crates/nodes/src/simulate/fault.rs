@@ -1,4 +1,4 @@
-//! What can be wrong with a node, and what it does to its figures.
+//! The faults that a simulated node can have, and their effect on its figures.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -13,17 +13,16 @@ pub enum Fault {
     SmtOff,
     /// Packages are cut into more NUMA nodes than those of the others.
     WrongNps,
-    /// An old microcode; on every third such node the figures are those of
-    /// others.
+    /// An old microcode; on every third such node, the figures do not change.
     OldMicrocode,
     /// Clocks are 8 to 25 % lower while all cores work.
     Throttling,
-    /// Something else takes 5 to 15 % of the cores, unsteadily.
+    /// Other processes take a varying 5 to 15 % of the cores.
     NoisyNeighbour,
 }
 
 impl Fault {
-    /// All, in this order.
+    /// All kinds of fault.
     pub const ALL: [Self; 6] = [
         Self::SlowDimmChannel,
         Self::SmtOff,
@@ -33,7 +32,7 @@ impl Fault {
         Self::NoisyNeighbour,
     ];
 
-    /// Its word.
+    /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,7 +45,7 @@ impl Fault {
         }
     }
 
-    /// What it does, in some words.
+    /// Its effect in a few words.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -60,39 +59,41 @@ impl Fault {
     }
 }
 
-/// What a fault does. Figures are changes of logarithms, of which 0 is none, except `width`.
+/// The effect of a fault on a node. Numbers are changes of logarithms, where 0 is no change, except
+/// `width`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Effect {
-    /// Clock of one busy core, and of all.
+    /// Clock of one busy core, and of all cores.
     pub(super) clock: [f64; 2],
-    /// Rate of work beyond the clock, one core and all.
+    /// Rate of work apart from the clock, on one core and on all.
     pub(super) work: [f64; 2],
-    /// Memory bandwidth: of each package, of all, of one core, far.
+    /// Memory bandwidth of each package.
     pub(super) package_bandwidth: [f64; 2],
+    /// Memory bandwidth of all packages, of one core, and from the other package.
     pub(super) bandwidth: f64,
     pub(super) core_bandwidth: f64,
     pub(super) far_bandwidth: f64,
-    /// Memory latency near, far, and under load.
-    pub(super) near: f64,
-    pub(super) far: f64,
-    pub(super) loaded: f64,
+    /// Memory latency in the same package, in the other one, and under load.
+    pub(super) near_latency: f64,
+    pub(super) far_latency: f64,
+    pub(super) loaded_latency: f64,
     /// Latency between cores.
-    pub(super) cores: f64,
-    /// Switching and waking threads.
+    pub(super) core_latency: f64,
+    /// Time of switching and waking threads.
     pub(super) switching: f64,
-    /// Factor by which intervals are wider; 1 is none.
+    /// Factor by which intervals are wider; 1 is no change.
     pub(super) width: f64,
-    /// Does it affect every figure of work differently?
+    /// Is the effect different for every figure of work?
     pub(super) is_unsteady: bool,
     pub(super) has_smt: bool,
     pub(super) has_wrong_nodes: bool,
     pub(super) has_old_microcode: bool,
-    /// DIMMs that are not seen.
+    /// Number of DIMMs that the system does not find.
     pub(super) dimms_missing: u32,
 }
 
 impl Effect {
-    /// A node as it should be.
+    /// No fault.
     pub(super) const NONE: Self = Self {
         clock: [0.0; 2],
         work: [0.0; 2],
@@ -100,10 +101,10 @@ impl Effect {
         bandwidth: 0.0,
         core_bandwidth: 0.0,
         far_bandwidth: 0.0,
-        near: 0.0,
-        far: 0.0,
-        loaded: 0.0,
-        cores: 0.0,
+        near_latency: 0.0,
+        far_latency: 0.0,
+        loaded_latency: 0.0,
+        core_latency: 0.0,
         switching: 0.0,
         width: 1.0,
         is_unsteady: false,
@@ -113,7 +114,7 @@ impl Effect {
         dimms_missing: 0,
     };
 
-    /// What a fault does to one node.
+    /// Draws the effect of a fault on one node.
     pub(super) fn from_fault(fault: Fault, random: &mut ChaCha8Rng) -> Self {
         let mut uniform = |from: f64, to: f64| random.random_range(from..to);
         let none = Self::NONE;
@@ -125,10 +126,10 @@ impl Effect {
                 package_bandwidth[package] = lost;
                 Self {
                     package_bandwidth,
-                    // Threads of both packages share the work: the slower one
-                    // sets most of the pace.
+                    // Threads of both packages share the work, and those of the slower
+                    // package determine most of its duration.
                     bandwidth: 0.7 * lost,
-                    loaded: -0.5 * lost,
+                    loaded_latency: -0.5 * lost,
                     dimms_missing: u32::from(uniform(0.0, 1.0) < 0.5),
                     ..none
                 }
@@ -139,8 +140,8 @@ impl Effect {
             },
             Fault::WrongNps => Self {
                 has_wrong_nodes: true,
-                near: -uniform(0.05, 0.10),
-                far: uniform(0.02, 0.05),
+                near_latency: -uniform(0.05, 0.10),
+                far_latency: uniform(0.02, 0.05),
                 bandwidth: uniform(0.0, 0.03),
                 ..none
             },
@@ -171,8 +172,8 @@ impl Effect {
                     bandwidth: 0.5 * lost,
                     core_bandwidth: 0.3 * lost,
                     far_bandwidth: 0.3 * lost,
-                    loaded: -lost,
-                    cores: -0.3 * lost,
+                    loaded_latency: -lost,
+                    core_latency: -0.3 * lost,
                     switching: -lost,
                     width: 3.0,
                     is_unsteady: true,

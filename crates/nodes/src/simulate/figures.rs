@@ -1,58 +1,66 @@
 //! The fifty figures of a node: their names, their values on each kind of server, and what they
 //! depend on.
 //!
-//! The report compares nodes of one kind by ratios, so what must be right is which figures move
-//! together if clocks, memory or threads differ ([`Figure::shift`]). Their heights need only be
+//! The report compares nodes of one kind by ratios. What matters is therefore which figures change
+//! together if clocks, memory or threads differ ([`Figure::shift`]); absolute values need only be
 //! plausible. Latencies, bandwidth, clocks and PAUSE are those of `generation`. All other numbers
-//! are made up, and round: rates of kernels (those of real cores, in
-//! `docs/benchmarks/kernels.csv`, lie up to fifteen times higher or lower), how much of their time
-//! is memory's, what SMT adds, times of switching, the bytes that a core has in flight.
+//! are invented, round numbers: the rates of kernels (measured ones, in
+//! `docs/benchmarks/kernels.csv`, are up to fifteen times higher or lower), the share of their time
+//! that depends on memory, the gain by SMT, the time of a thread switch, and the bytes that a core
+//! has in flight.
 
 use super::fault::Effect;
 use super::generation::Generation;
+use Quantity::{
+    AllNodes, Cache, CacheSweep, Chase, Clock, Contended, Cores, Far, FarNode, Loaded, Near, Node,
+    OneCore, Pause, SmtYield, Sweep, Switching, Work,
+};
 
 /// Share of the theoretical bandwidth that a sweep over memory reaches, about
 /// what STREAM does.
-const REACHED: f64 = 0.8;
+const REACHED_BANDWIDTH: f64 = 0.8;
 
-/// A figure that nodes have.
+/// A figure of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
     pub(super) step: &'static str,
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
-    of: Of,
+    quantity: Quantity,
 }
 
 /// What a figure measures, and so what it depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Of {
-    /// Latency between two CPUs, of one of four levels.
+enum Quantity {
+    /// Latency between two CPUs: siblings, in one LLC, in one package, in two packages (0 to 3).
     Cores(usize),
+    /// One PAUSE instruction.
     Pause,
-    /// A load from L1, L2 or L3.
+    /// Latency of a load from L1, L2 or L3.
     Cache(usize),
+    /// Memory latency in the same package, in the other one, and under load.
     Near,
     Far,
     Loaded,
-    /// Memory bandwidth: of a package's first node, all, one core, far.
+    /// Memory bandwidth of the first NUMA node of a package; of all nodes; of one core; and from
+    /// the other package.
     Node(usize),
     AllNodes,
     OneCore,
     FarNode,
-    /// Clock of one busy core, or of all.
+    /// Clock of one busy core (0), or of all cores (1).
     Clock(usize),
-    /// Switching or waking threads, ns.
+    /// Time of a thread switch or wake-up on the oldest kind of server, ns.
     Switching(f64),
-    /// A kernel on one core, or all (0, 1): its rate on the oldest kind of
-    /// server and on one core, how much of its time is memory's, and by how
-    /// much a core's second thread adds to it.
+    /// A kernel on one core (0) or on all (1): its rate on one core of the oldest kind of server,
+    /// the share of its time that depends on memory, and the share that a core's second thread
+    /// adds.
     Work(usize, f64, f64, f64),
-    /// What a core's second thread adds.
+    /// The share of work that a core's second thread adds.
     SmtYield(f64),
-    /// A sweep over memory by all, with its share of the bandwidth.
+    /// A sweep over memory by all cores, with its share of the bandwidth.
     Sweep(f64),
-    /// Waits for memory by one core.
+    /// Dependent loads from memory by one core.
     Chase,
     /// A kernel in last-level caches.
     CacheSweep,
@@ -60,139 +68,132 @@ enum Of {
     Contended(f64),
 }
 
-/// What a node is, beside its noise.
+/// What determines a node's figures, beside noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Condition {
-    /// How much faster than others of its kind its processors are, and its
-    /// memory: logarithms.
+    /// Deviation of its processors and of its memory from others of their kind, as logarithms;
+    /// positive is faster.
     pub(super) silicon: f64,
     pub(super) memory: f64,
     pub(super) effect: Effect,
 }
 
 const WIRING: &str = "wiring";
-const ONE: &str = "kernels-one-core";
-const ALL: &str = "kernels-all-cores";
+const ONE_CORE: &str = "kernels-one-core";
+const ALL_CORES: &str = "kernels-all-cores";
 const SMT: &str = "smt-yield";
 const MEMORY: &str = "memory";
 
-const fn figure(step: &'static str, name: &'static str, unit: &'static str, of: Of) -> Figure {
+const fn figure(
+    step: &'static str,
+    name: &'static str,
+    unit: &'static str,
+    quantity: Quantity,
+) -> Figure {
     Figure {
         step,
         name,
         unit,
-        of,
+        quantity,
     }
 }
 
-/// All, in the order of their steps.
+/// All figures, in the order of their steps.
 pub(super) const FIGURES: [Figure; 50] = [
-    figure(WIRING, "latency, siblings", "ns", Of::Cores(0)),
-    figure(WIRING, "latency, within LLC", "ns", Of::Cores(1)),
-    figure(WIRING, "latency, within package", "ns", Of::Cores(2)),
-    figure(WIRING, "latency, between packages", "ns", Of::Cores(3)),
-    figure(WIRING, "PAUSE", "ns", Of::Pause),
-    figure(WIRING, "load latency, L1", "ns", Of::Cache(0)),
-    figure(WIRING, "load latency, L2", "ns", Of::Cache(1)),
-    figure(WIRING, "load latency, L3", "ns", Of::Cache(2)),
-    figure(WIRING, "memory latency, local", "ns", Of::Near),
-    figure(WIRING, "memory latency, remote", "ns", Of::Far),
-    figure(WIRING, "memory latency, loaded", "ns", Of::Loaded),
-    figure(
-        WIRING,
-        "bandwidth, package 0, one node",
-        "GB/s",
-        Of::Node(0),
-    ),
-    figure(
-        WIRING,
-        "bandwidth, package 1, one node",
-        "GB/s",
-        Of::Node(1),
-    ),
-    figure(WIRING, "bandwidth, all nodes", "GB/s", Of::AllNodes),
-    figure(WIRING, "bandwidth, one core", "GB/s", Of::OneCore),
-    figure(WIRING, "bandwidth, remote", "GB/s", Of::FarNode),
-    figure(WIRING, "clock, one core", "GHz", Of::Clock(0)),
-    figure(WIRING, "clock, all cores", "GHz", Of::Clock(1)),
-    figure(WIRING, "context switch", "ns", Of::Switching(1400.0)),
-    figure(WIRING, "futex wake", "ns", Of::Switching(2600.0)),
-    figure(ONE, "integer", "/s", Of::Work(0, 6.1e8, 0.0, 0.25)),
-    figure(ONE, "fibonacci", "/s", Of::Work(0, 4.3e8, 0.0, 0.20)),
-    figure(ONE, "napierian", "/s", Of::Work(0, 9.5e6, 0.0, 0.18)),
-    figure(ONE, "eratosthenes", "/s", Of::Work(0, 3.4e8, 0.1, 0.22)),
-    figure(ONE, "quicksort", "/s", Of::Work(0, 2.2e7, 0.1, 0.30)),
-    figure(ONE, "mean-sd", "/s", Of::Work(0, 1.3e9, 0.3, 0.05)),
-    figure(ONE, "whetstone", "/s", Of::Work(0, 4.8e9, 0.0, 0.32)),
-    figure(ONE, "fft", "/s", Of::Work(0, 3.1e9, 0.2, 0.08)),
-    figure(ONE, "mandelbrot", "/s", Of::Work(0, 1.9e9, 0.0, 0.28)),
-    figure(ONE, "pi", "/s", Of::Work(0, 2.7e5, 0.0, 0.15)),
-    figure(ALL, "integer", "/s", Of::Work(1, 6.1e8, 0.0, 0.25)),
-    figure(ALL, "fibonacci", "/s", Of::Work(1, 4.3e8, 0.0, 0.20)),
-    figure(ALL, "eratosthenes", "/s", Of::Work(1, 3.4e8, 0.1, 0.22)),
-    figure(ALL, "quicksort", "/s", Of::Work(1, 2.2e7, 0.1, 0.30)),
-    figure(ALL, "mean-sd", "/s", Of::Work(1, 1.3e9, 0.3, 0.05)),
-    figure(ALL, "whetstone", "/s", Of::Work(1, 4.8e9, 0.0, 0.32)),
-    figure(ALL, "fft", "/s", Of::Work(1, 3.1e9, 0.2, 0.08)),
-    figure(ALL, "mandelbrot", "/s", Of::Work(1, 1.9e9, 0.0, 0.28)),
-    figure(SMT, "integer", "", Of::SmtYield(0.25)),
-    figure(SMT, "quicksort", "", Of::SmtYield(0.30)),
-    figure(SMT, "fft", "", Of::SmtYield(0.08)),
-    figure(SMT, "mandelbrot", "", Of::SmtYield(0.28)),
-    figure(MEMORY, "read", "GB/s", Of::Sweep(1.0)),
-    figure(MEMORY, "write", "GB/s", Of::Sweep(0.72)),
-    figure(MEMORY, "copy", "GB/s", Of::Sweep(0.85)),
-    figure(MEMORY, "triad", "GB/s", Of::Sweep(0.88)),
-    figure(MEMORY, "chase", "/s", Of::Chase),
-    figure(MEMORY, "cache-l3", "GB/s", Of::CacheSweep),
-    figure(MEMORY, "shared-counter", "/s", Of::Contended(1.0)),
-    figure(MEMORY, "producer-consumer", "/s", Of::Contended(0.6)),
+    figure(WIRING, "latency, siblings", "ns", Cores(0)),
+    figure(WIRING, "latency, within LLC", "ns", Cores(1)),
+    figure(WIRING, "latency, within package", "ns", Cores(2)),
+    figure(WIRING, "latency, between packages", "ns", Cores(3)),
+    figure(WIRING, "PAUSE", "ns", Pause),
+    figure(WIRING, "load latency, L1", "ns", Cache(0)),
+    figure(WIRING, "load latency, L2", "ns", Cache(1)),
+    figure(WIRING, "load latency, L3", "ns", Cache(2)),
+    figure(WIRING, "memory latency, local", "ns", Near),
+    figure(WIRING, "memory latency, remote", "ns", Far),
+    figure(WIRING, "memory latency, loaded", "ns", Loaded),
+    figure(WIRING, "bandwidth, package 0, one node", "GB/s", Node(0)),
+    figure(WIRING, "bandwidth, package 1, one node", "GB/s", Node(1)),
+    figure(WIRING, "bandwidth, all nodes", "GB/s", AllNodes),
+    figure(WIRING, "bandwidth, one core", "GB/s", OneCore),
+    figure(WIRING, "bandwidth, remote", "GB/s", FarNode),
+    figure(WIRING, "clock, one core", "GHz", Clock(0)),
+    figure(WIRING, "clock, all cores", "GHz", Clock(1)),
+    figure(WIRING, "context switch", "ns", Switching(1400.0)),
+    figure(WIRING, "futex wake", "ns", Switching(2600.0)),
+    figure(ONE_CORE, "integer", "/s", Work(0, 6.1e8, 0.0, 0.25)),
+    figure(ONE_CORE, "fibonacci", "/s", Work(0, 4.3e8, 0.0, 0.20)),
+    figure(ONE_CORE, "napierian", "/s", Work(0, 9.5e6, 0.0, 0.18)),
+    figure(ONE_CORE, "eratosthenes", "/s", Work(0, 3.4e8, 0.1, 0.22)),
+    figure(ONE_CORE, "quicksort", "/s", Work(0, 2.2e7, 0.1, 0.30)),
+    figure(ONE_CORE, "mean-sd", "/s", Work(0, 1.3e9, 0.3, 0.05)),
+    figure(ONE_CORE, "whetstone", "/s", Work(0, 4.8e9, 0.0, 0.32)),
+    figure(ONE_CORE, "fft", "/s", Work(0, 3.1e9, 0.2, 0.08)),
+    figure(ONE_CORE, "mandelbrot", "/s", Work(0, 1.9e9, 0.0, 0.28)),
+    figure(ONE_CORE, "pi", "/s", Work(0, 2.7e5, 0.0, 0.15)),
+    figure(ALL_CORES, "integer", "/s", Work(1, 6.1e8, 0.0, 0.25)),
+    figure(ALL_CORES, "fibonacci", "/s", Work(1, 4.3e8, 0.0, 0.20)),
+    figure(ALL_CORES, "eratosthenes", "/s", Work(1, 3.4e8, 0.1, 0.22)),
+    figure(ALL_CORES, "quicksort", "/s", Work(1, 2.2e7, 0.1, 0.30)),
+    figure(ALL_CORES, "mean-sd", "/s", Work(1, 1.3e9, 0.3, 0.05)),
+    figure(ALL_CORES, "whetstone", "/s", Work(1, 4.8e9, 0.0, 0.32)),
+    figure(ALL_CORES, "fft", "/s", Work(1, 3.1e9, 0.2, 0.08)),
+    figure(ALL_CORES, "mandelbrot", "/s", Work(1, 1.9e9, 0.0, 0.28)),
+    figure(SMT, "integer", "", SmtYield(0.25)),
+    figure(SMT, "quicksort", "", SmtYield(0.30)),
+    figure(SMT, "fft", "", SmtYield(0.08)),
+    figure(SMT, "mandelbrot", "", SmtYield(0.28)),
+    figure(MEMORY, "read", "GB/s", Sweep(1.0)),
+    figure(MEMORY, "write", "GB/s", Sweep(0.72)),
+    figure(MEMORY, "copy", "GB/s", Sweep(0.85)),
+    figure(MEMORY, "triad", "GB/s", Sweep(0.88)),
+    figure(MEMORY, "chase", "/s", Chase),
+    figure(MEMORY, "cache-l3", "GB/s", CacheSweep),
+    figure(MEMORY, "shared-counter", "/s", Contended(1.0)),
+    figure(MEMORY, "producer-consumer", "/s", Contended(0.6)),
 ];
 
 impl Figure {
     /// Does it measure two threads on a core?
     pub(super) const fn needs_smt(&self) -> bool {
-        matches!(self.of, Of::SmtYield(_) | Of::Cores(0))
+        matches!(self.quantity, SmtYield(_) | Cores(0))
     }
 
-    /// Does it measure programs, which others on the node slow unevenly?
+    /// Does it measure a kernel, which other processes on the node slow unevenly?
     pub(super) const fn is_work(&self) -> bool {
-        matches!(self.of, Of::Work(..))
+        matches!(self.quantity, Work(..))
     }
 
-    /// Its value on every ordinary server of a kind.
-    fn usual(&self, kind: &Generation) -> f64 {
+    /// Its value on a faultless, average server of a kind.
+    fn typical_value(&self, kind: &Generation) -> f64 {
         let clock_ratio = |at: usize| [kind.one_ghz / 3.4, kind.all_ghz / 3.4][at];
-        let reached = REACHED * kind.peak_gb_per_s;
+        let reached = REACHED_BANDWIDTH * kind.peak_gb_per_s;
         let cores = kind.cores() as f64;
         let far_ns = kind.cores_ns[3];
-        match self.of {
-            Of::Cores(level) => kind.cores_ns[level],
-            Of::Pause => kind.pause_cycles() / kind.one_ghz,
-            Of::Cache(level) => kind.loads_ns[level],
-            Of::Near => kind.loads_ns[3],
-            Of::Far => kind.loads_ns[4],
-            Of::Loaded => 1.9 * kind.loads_ns[3],
-            Of::Node(_) => reached,
-            Of::AllNodes => 2.0 * reached,
-            // What a core has in flight, divided by the latency of memory.
-            Of::OneCore => 24.0 * 64.0 / kind.loads_ns[3],
-            Of::FarNode => 0.4 * reached,
-            Of::Clock(at) => [kind.one_ghz, kind.all_ghz][at],
-            Of::Switching(ns) => ns / kind.per_cycle,
-            Of::Work(0, rate, ..) => rate * kind.per_cycle * clock_ratio(0),
-            Of::Work(_, rate, _, gain) => {
-                rate * kind.per_cycle * clock_ratio(1) * cores * (1.0 + gain)
-            }
-            Of::SmtYield(gain) => 1.0 + gain,
-            Of::Sweep(share) => 2.0 * reached * share,
-            Of::Chase => 1e9 / kind.loads_ns[3],
-            Of::CacheSweep => 20.0 * kind.all_ghz * cores,
-            Of::Contended(share) => share * 1e9 / far_ns,
+        match self.quantity {
+            Cores(level) => kind.cores_ns[level],
+            Pause => kind.pause_cycles() / kind.one_ghz,
+            Cache(level) => kind.loads_ns[level],
+            Near => kind.loads_ns[3],
+            Far => kind.loads_ns[4],
+            Loaded => 1.9 * kind.loads_ns[3],
+            Node(_) => reached,
+            AllNodes => 2.0 * reached,
+            // The bytes that a core has in flight, divided by the latency of memory.
+            OneCore => 24.0 * 64.0 / kind.loads_ns[3],
+            FarNode => 0.4 * reached,
+            Clock(at) => [kind.one_ghz, kind.all_ghz][at],
+            Switching(ns) => ns / kind.per_cycle,
+            Work(0, rate, ..) => rate * kind.per_cycle * clock_ratio(0),
+            Work(_, rate, _, gain) => rate * kind.per_cycle * clock_ratio(1) * cores * (1.0 + gain),
+            SmtYield(gain) => 1.0 + gain,
+            Sweep(share) => 2.0 * reached * share,
+            Chase => 1e9 / kind.loads_ns[3],
+            CacheSweep => 20.0 * kind.all_ghz * cores,
+            Contended(share) => share * 1e9 / far_ns,
         }
     }
 
-    /// By how much a node differs from that: the change of the logarithm.
+    /// By how much a node's value differs from the typical one, as a change of the logarithm.
     fn shift(&self, kind: &Generation, node: &Condition) -> f64 {
         let Condition {
             silicon,
@@ -201,31 +202,31 @@ impl Figure {
         } = *node;
         let bandwidth = memory + effect.bandwidth;
         let speed = |at: usize| silicon + effect.clock[at] + effect.work[at];
-        match self.of {
-            Of::Cores(_) | Of::Contended(_) => {
-                let slower = effect.cores - 0.5 * (silicon + effect.clock[0]);
-                let is_rate = matches!(self.of, Of::Contended(_));
+        match self.quantity {
+            Cores(_) | Contended(_) => {
+                let slower = effect.core_latency - 0.5 * (silicon + effect.clock[0]);
+                let is_rate = matches!(self.quantity, Contended(_));
                 if is_rate { -slower } else { slower }
             }
-            Of::Pause => -(silicon + effect.clock[0]),
-            Of::Cache(_) => -(silicon + effect.clock[0]),
-            Of::Near => effect.near - memory - 0.1 * silicon,
-            Of::Far => effect.far - memory - 0.1 * silicon,
-            Of::Loaded => effect.loaded + effect.near - 1.5 * memory,
-            Of::Node(package) => {
+            Pause => -(silicon + effect.clock[0]),
+            Cache(_) => -(silicon + effect.clock[0]),
+            Near => effect.near_latency - memory - 0.1 * silicon,
+            Far => effect.far_latency - memory - 0.1 * silicon,
+            Loaded => effect.loaded_latency + effect.near_latency - 1.5 * memory,
+            Node(package) => {
                 let [right, wrong] = kind.nodes_per_package;
                 let nodes = if effect.has_wrong_nodes { wrong } else { right };
                 memory + effect.package_bandwidth[package] - (nodes as f64 / right as f64).ln()
             }
-            Of::AllNodes | Of::Sweep(_) => bandwidth,
-            Of::OneCore => memory + 0.3 * silicon + effect.core_bandwidth - effect.near,
-            Of::FarNode => memory + effect.far_bandwidth - effect.far,
-            Of::Clock(at) => silicon + effect.clock[at],
-            Of::Switching(_) => effect.switching - 0.7 * (silicon + effect.clock[0]),
-            Of::Work(0, _, share, _) => {
+            AllNodes | Sweep(_) => bandwidth,
+            OneCore => memory + 0.3 * silicon + effect.core_bandwidth - effect.near_latency,
+            FarNode => memory + effect.far_bandwidth - effect.far_latency,
+            Clock(at) => silicon + effect.clock[at],
+            Switching(_) => effect.switching - 0.7 * (silicon + effect.clock[0]),
+            Work(0, _, share, _) => {
                 (1.0 - share) * speed(0) + share * (memory + effect.core_bandwidth)
             }
-            Of::Work(_, _, share, gain) => {
+            Work(_, _, share, gain) => {
                 let smt = if effect.has_smt {
                     0.0
                 } else {
@@ -233,14 +234,14 @@ impl Figure {
                 };
                 (1.0 - share) * speed(1) + share * bandwidth + smt
             }
-            Of::SmtYield(_) => 0.0,
-            Of::Chase => memory + 0.1 * silicon - effect.near,
-            Of::CacheSweep => speed(1),
+            SmtYield(_) => 0.0,
+            Chase => memory + 0.1 * silicon - effect.near_latency,
+            CacheSweep => speed(1),
         }
     }
 
-    /// The logarithm of its true value on a node.
-    pub(super) fn truth(&self, kind: &Generation, node: &Condition) -> f64 {
-        self.usual(kind).ln() + self.shift(kind, node)
+    /// The logarithm of its value on a node without noise.
+    pub(super) fn true_log(&self, kind: &Generation, node: &Condition) -> f64 {
+        self.typical_value(kind).ln() + self.shift(kind, node)
     }
 }

@@ -1,17 +1,17 @@
 //! The kinds of server in a simulated fleet.
 //!
-//! Cores, sockets, channels and clocks are those of the makers' product pages.
-//! Peak bandwidth is channels × transfers × 8 bytes. Latency between cores:
-//! medians of matrices published with `core-to-core-latency-plus` and
-//! `cpu-latency` (dual Xeon Platinum 8358 by leavelet, dual EPYC 7763 and 9754
-//! by fwyzard); PAUSE: [`pinwise_spin::chips`]. What is not named here is round.
+//! Cores, sockets, channels and clocks are from the makers' product pages. Peak bandwidth is
+//! channels × transfers × 8 bytes. Latencies between cores are medians of matrices published with
+//! `core-to-core-latency-plus` and `cpu-latency` (dual Xeon Platinum 8358 by leavelet, dual EPYC
+//! 7763 and 9754 by fwyzard); PAUSE is from [`pinwise_spin::chips`]. All other numbers are
+//! plausible round numbers.
 
 use pinwise_spin::chips;
 
 /// A kind of server: two packages of one processor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Generation {
-    /// What its system calls the processor.
+    /// The processor's name in `/proc/cpuinfo`.
     pub(super) cpu: &'static str,
     pub(super) vendor: &'static str,
     pub(super) family: u32,
@@ -19,35 +19,36 @@ pub(super) struct Generation {
     pub(super) stepping: u32,
     /// Its row of [`pinwise_spin::chips`].
     chip: &'static str,
-    /// Last-level caches of a package, and cores of each.
+    /// Last-level caches of a package, and cores of each cache.
     pub(super) llcs: usize,
     pub(super) cores_per_llc: usize,
-    /// NUMA nodes of a package, right and wrong.
+    /// NUMA nodes of a package: set correctly, and wrongly.
     pub(super) nodes_per_package: [usize; 2],
-    /// Memory of the whole, GiB, and of a DIMM.
+    /// Memory of the server and of a DIMM, GiB.
     pub(super) memory_gib: u32,
     pub(super) dimm_gib: u32,
-    /// Clock of one busy core and of all, GHz.
+    /// Clock of one busy core and of all cores, GHz.
     pub(super) one_ghz: f64,
     pub(super) all_ghz: f64,
-    /// Memory bandwidth of a package, GB/s, in theory.
+    /// Theoretical memory bandwidth of a package, GB/s.
     pub(super) peak_gb_per_s: f64,
-    /// Between siblings, inside a last-level cache, a package, and across, ns.
+    /// Latency between siblings, in one last-level cache, in one package, in two packages, ns.
     pub(super) cores_ns: [f64; 4],
-    /// Load latency of L1, L2, L3, memory near and far, ns.
+    /// Load latency of L1, L2, L3, memory of the same and of the other package, ns.
     pub(super) loads_ns: [f64; 5],
-    /// Work per cycle beside the oldest generation.
+    /// Work per cycle relative to the oldest generation.
     pub(super) per_cycle: f64,
     /// Microcode: current and old.
     pub(super) microcode: [&'static str; 2],
-    /// Maker and name of the board, BIOS of most and of the others.
+    /// Maker and name of the board.
     pub(super) board: &'static str,
+    /// BIOS of most nodes, and of the others.
     pub(super) bios: [&'static str; 2],
     pub(super) governor_driver: &'static str,
     pub(super) mitigations: &'static str,
 }
 
-/// Oldest first.
+/// All kinds, the oldest first.
 pub(super) const GENERATIONS: [Generation; 3] = [
     Generation {
         cpu: "Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz",
@@ -126,22 +127,23 @@ pub(super) const GENERATIONS: [Generation; 3] = [
 impl Generation {
     /// PAUSE, core cycles.
     pub(super) fn pause_cycles(&self) -> f64 {
-        // A test looks up every row; any other chip would give a wrong figure.
+        // A test makes sure that every chip is found.
         chips::chip(self.chip).map_or(f64::NAN, |chip| chip.pause_cycles.0)
     }
 
-    /// Cores of the whole.
+    /// Cores of the server.
     pub(super) const fn cores(&self) -> usize {
         2 * self.llcs * self.cores_per_llc
     }
 
-    /// Total last-level caches if packages have this many nodes: Intel's are split with the nodes.
+    /// Last-level caches of the server. A cache is split if a package has more NUMA nodes than
+    /// caches.
     pub(super) fn llc_count(&self, nodes_per_package: usize) -> usize {
         2 * self.llcs.max(nodes_per_package)
     }
 
-    /// The machine, in hwloc's synthetic words.
-    pub(super) fn synthetic(&self, has_smt: bool, nodes_per_package: usize) -> String {
+    /// The server as a synthetic topology of hwloc.
+    pub(super) fn to_synthetic(&self, has_smt: bool, nodes_per_package: usize) -> String {
         let llcs = self.llc_count(nodes_per_package) / (2 * nodes_per_package);
         let cores = self.cores() / (2 * nodes_per_package * llcs);
         let pu = if has_smt { 2 } else { 1 };

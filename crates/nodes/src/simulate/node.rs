@@ -1,4 +1,4 @@
-//! A node of a made-up fleet.
+//! A node of a simulated fleet.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,32 @@ use rand_chacha::ChaCha8Rng;
 use super::fault::{Effect, Fault};
 use super::figures::{Condition, FIGURES, Figure};
 use super::generation::Generation;
-use super::{SimulationPlan, name};
+use super::{SimulationPlan, format_node_name};
 use pinwise_record::{FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState};
 use pinwise_topology::Topology;
 
-/// By how much processors of a kind differ, and their memory: standard
-/// deviations of the logarithm.
+/// Differences between processors of a kind, and between their memory: standard deviations of the
+/// logarithm.
 const SILICON_SD: f64 = 0.006;
 const MEMORY_SD: f64 = 0.005;
 /// Degrees of freedom of the noise's Student distribution.
 const NOISE_DF: f64 = 30.0;
-/// How unlike the widths of intervals are, from few runs.
+/// Differences between the widths of intervals, which come from few runs: standard deviation of the
+/// logarithm.
 const WIDTH_SD: f64 = 0.15;
-/// 97.5 % of a normal distribution lie below.
-const Z: f64 = 1.959_964;
-/// Kernels: of most nodes and of some.
+/// Half-width of a 95 % interval, in standard errors.
+const NORMAL: f64 = 1.959_964;
+/// Linux kernels of most nodes, and of the others.
 const KERNELS: [&str; 2] = ["6.1.0-28-amd64", "6.1.0-31-amd64"];
 
-/// What decides about a node's topology.
+/// What determines a node's topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct HostShape {
     pub(super) has_smt: bool,
     pub(super) nodes_per_package: usize,
 }
 
-/// A node before it is measured.
+/// A node without its measured figures.
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     kind: &'a Generation,
@@ -45,7 +46,7 @@ impl<'a> Node<'a> {
         fault: Option<Fault>,
         random: &mut ChaCha8Rng,
     ) -> Self {
-        let (silicon, memory) = normals(random);
+        let (silicon, memory) = draw_two_normals(random);
         Self {
             kind,
             condition: Condition {
@@ -65,23 +66,23 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What is stored of it.
-    pub(super) fn record(
+    /// Simulates a measurement of the node.
+    pub(super) fn make_record(
         &self,
         plan: &SimulationPlan,
         number: usize,
         host: Option<HostRecord>,
         random: &mut ChaCha8Rng,
     ) -> FleetNode {
-        let node = name(number, plan.nodes);
-        let settings = self.settings(number);
+        let node = format_node_name(number, plan.nodes);
+        let settings = self.make_settings(number);
         let host = host.map(|mut host| {
             host.machine.hostname = Some(node.clone());
             host.machine.kernel = settings.get("kernel").cloned();
             host.machine.microcode = settings.get("microcode").cloned();
             host
         });
-        let steps = super::steps().into_iter().map(|step| NodeStep {
+        let steps = super::list_steps().into_iter().map(|step| NodeStep {
             name: step.name,
             state: StepState::Done,
             record: None,
@@ -103,40 +104,40 @@ impl<'a> Node<'a> {
             host,
             settings,
             steps: steps.collect(),
-            figures: self.figures(plan.noise, random),
+            figures: self.measure_all(plan.noise, random),
             clock_ahead_s: Some((ahead * 1e3).round() / 1e3),
         }
     }
 
-    fn figures(&self, noise: f64, random: &mut ChaCha8Rng) -> Vec<NodeFigure> {
+    fn measure_all(&self, noise: f64, random: &mut ChaCha8Rng) -> Vec<NodeFigure> {
         { FIGURES.iter() }
             .filter(|figure| self.condition.effect.has_smt || !figure.needs_smt())
-            .map(|figure| self.figure(figure, noise, random))
+            .map(|figure| self.measure(figure, noise, random))
             .collect()
     }
 
-    fn figure(&self, figure: &Figure, noise: f64, random: &mut ChaCha8Rng) -> NodeFigure {
-        let (error, width) = normals(random);
+    fn measure(&self, figure: &Figure, noise: f64, random: &mut ChaCha8Rng) -> NodeFigure {
+        let (error, width) = draw_two_normals(random);
         let mut condition = self.condition;
         if condition.effect.is_unsteady && figure.is_work() {
             let share = random.random_range(0.6..1.4);
             condition.effect.work = condition.effect.work.map(|work| share * work);
         }
-        let logarithm = figure.truth(self.kind, &condition) + noise * student(error);
-        let half = Z * noise * condition.effect.width * (WIDTH_SD * width).exp();
-        let at = |shift: f64| significant((logarithm + shift).exp());
+        let logarithm = figure.true_log(self.kind, &condition) + noise * normal_to_student(error);
+        let half_width = NORMAL * noise * condition.effect.width * (WIDTH_SD * width).exp();
+        let shifted = |shift: f64| round_to_five_digits((logarithm + shift).exp());
         NodeFigure {
             step: figure.step.to_owned(),
             name: figure.name.to_owned(),
             unit: figure.unit.to_owned(),
-            value: at(0.0),
-            low: Some(at(-half)),
-            high: Some(at(half)),
+            value: shifted(0.0),
+            low: Some(shifted(-half_width)),
+            high: Some(shifted(half_width)),
         }
     }
 
     /// Its settings, as real nodes report them.
-    fn settings(&self, number: usize) -> BTreeMap<String, String> {
+    fn make_settings(&self, number: usize) -> BTreeMap<String, String> {
         let kind = self.kind;
         let effect = &self.condition.effect;
         let HostShape {
@@ -145,7 +146,8 @@ impl<'a> Node<'a> {
         } = self.shape();
         let memory = kind.memory_gib - effect.dimms_missing * kind.dimm_gib;
         let microcode = kind.microcode[usize::from(effect.has_old_microcode)];
-        // Two of five in every stretch of nodes: what was updated so far.
+        // Two of five nodes have the second BIOS, and three of ten the second kernel, as in an
+        // unfinished update.
         let bios = kind.bios[usize::from(number % 20 >= 12)];
         let kernel = KERNELS[usize::from(number % 10 >= 7)];
         let texts = [
@@ -176,14 +178,14 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A kind of server as records name it; `None` if its description is not understood, which a test
+/// The host record of a kind of server; `None` if its synthetic topology is invalid, which a test
 /// rules out.
-pub(super) fn host(
+pub(super) fn make_host(
     kind: &Generation,
     has_smt: bool,
     nodes_per_package: usize,
 ) -> Option<HostRecord> {
-    let topology = Topology::from_synthetic(&kind.synthetic(has_smt, nodes_per_package)).ok()?;
+    let topology = Topology::from_synthetic(&kind.to_synthetic(has_smt, nodes_per_package)).ok()?;
     let mut host = HostRecord::new("sim:fleet".to_owned(), true, &topology);
     host.machine.cpu_model = Some(kind.cpu.to_owned());
     host.machine.vendor = Some(kind.vendor.to_owned());
@@ -195,7 +197,7 @@ pub(super) fn host(
 }
 
 /// Two independent standard normal numbers (Box and Muller 1958).
-fn normals(random: &mut ChaCha8Rng) -> (f64, f64) {
+fn draw_two_normals(random: &mut ChaCha8Rng) -> (f64, f64) {
     let uniform: f64 = random.random();
     // 1 - u is in (0, 1].
     let radius = (-2.0 * (1.0 - uniform).ln()).sqrt();
@@ -205,7 +207,7 @@ fn normals(random: &mut ChaCha8Rng) -> (f64, f64) {
 
 /// The number of Student's distribution, of standard deviation 1, that corresponds to `z` of the
 /// normal one: three terms of Abramowitz and Stegun 26.7.5.
-fn student(z: f64) -> f64 {
+fn normal_to_student(z: f64) -> f64 {
     let n = NOISE_DF;
     let first = (z.powi(3) + z) / (4.0 * n);
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
@@ -213,7 +215,7 @@ fn student(z: f64) -> f64 {
 }
 
 /// Five significant digits, as measured figures have.
-fn significant(value: f64) -> f64 {
+fn round_to_five_digits(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;
     }

@@ -1,4 +1,4 @@
-//! The programs of a joint plan: where each runs, and its figure without and with the placement.
+//! A table of a joint plan's programs: where each runs, and its metric with and without placement.
 
 use super::super::style::{quantity, shorten, table_without, visible};
 use super::{CPUS_WIDTH, NAME_WIDTH, or_dash};
@@ -16,9 +16,12 @@ const HEADER: [&str; 7] = [
     "limit",
 ];
 
-/// A row for each program, and what was searched.
-pub(super) fn programs(joint: &JointRecord) -> String {
-    let rows = joint.programs.iter().map(|program| row(program).to_vec());
+/// The table, and a line on how many placements were searched.
+pub(super) fn programs_table(joint: &JointRecord) -> String {
+    let rows = joint
+        .programs
+        .iter()
+        .map(|program| program_row(program).to_vec());
     // Without a limit there is no column for one.
     let has_limit = joint.programs.iter().any(|program| program.limit.is_some());
     let hidden: &[&str] = if has_limit { &[] } else { &["limit"] };
@@ -41,14 +44,14 @@ pub(super) fn programs(joint: &JointRecord) -> String {
     )
 }
 
-fn row(program: &JointProgramRecord) -> [String; 7] {
+fn program_row(program: &JointProgramRecord) -> [String; 7] {
     let unit = &program.metric.unit;
     let value = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
     // Programs of one plan may have figures of either direction.
     let is_higher_better = program.metric.better == Direction::Higher;
     let both = program.default_value.zip(program.placed_value);
-    let order = both.and_then(|(before, now)| now.partial_cmp(&before));
-    let direction = match order {
+    let change = both.and_then(|(before, now)| now.partial_cmp(&before));
+    let direction = match change {
         Some(Ordering::Greater) if is_higher_better => " better",
         Some(Ordering::Less) if !is_higher_better => " better",
         Some(Ordering::Greater | Ordering::Less) => " worse",
@@ -102,7 +105,7 @@ mod tests {
                 default_limit: None,
                 placed_limit: None,
             };
-            row(&program)[5].clone()
+            program_row(&program)[5].clone()
         };
         assert_eq!(change(Direction::Lower, 3.0), "+50.0 % worse");
         assert_eq!(change(Direction::Higher, 3.0), "+50.0 % better");

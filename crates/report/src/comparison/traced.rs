@@ -1,10 +1,10 @@
-//! What the scheduler did with the arms, in one traced run each.
+//! What the scheduler did with each arm in a traced run, as text and Markdown.
 
 use super::super::style::{Palette, markdown_cell as cell, paragraph, shorten, table, visible};
 use pinwise_format::seconds;
 use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
-/// Longest name in the table.
+/// The most columns of an arm's name in the table.
 const NAME_WIDTH: usize = 22;
 
 /// Columns of the table, for terminals and for Markdown.
@@ -28,7 +28,7 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
         .iter()
         .map(|(arm, trace)| {
             let mut row = vec![shorten(&arm.name, NAME_WIDTH)];
-            row.extend(figures(trace));
+            row.extend(trace_cells(trace));
             row
         })
         .collect();
@@ -44,7 +44,7 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// As a Markdown table with sentences below it; empty without traces.
+/// A Markdown table with sentences below it; empty without traces.
 pub(crate) fn markdown(record: &Comparison) -> String {
     let arms = traced_arms(record);
     if arms.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) fn markdown(record: &Comparison) -> String {
         HEADER.join(" | ")
     );
     for (arm, trace) in &arms {
-        let cells: Vec<String> = figures(trace).iter().map(|text| cell(text)).collect();
+        let cells: Vec<String> = trace_cells(trace).iter().map(|text| cell(text)).collect();
         text.push_str(&format!(
             "| {} | {} |\n",
             cell(&arm.name),
@@ -75,32 +75,32 @@ fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
         .collect()
 }
 
-fn figures(trace: &ArmTrace) -> Vec<String> {
+fn trace_cells(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
     let bounded = |figure, text: String| format!("{}{text}", trace.figures.bound(figure).sign());
     vec![
         bounded(LowerBound::CpuTime, seconds(totals.cpu_s)),
-        optional(totals.switches, |switches| {
+        or_dash_with(totals.switches, |switches| {
             bounded(LowerBound::Switches, switches.to_string())
         }),
         bounded(
             LowerBound::Migrations,
             totals.migrations.total().to_string(),
         ),
-        levels(&totals.migrations),
-        optional(trace.figures.waits.total_s, |total| {
+        list_far_moves(&totals.migrations),
+        or_dash_with(trace.figures.waits.total_s, |total| {
             bounded(LowerBound::Queued, seconds(total))
         }),
-        optional(sharing.percent, |share| format!("{share:.1} %")),
+        or_dash_with(sharing.percent, |share| format!("{share:.1} %")),
     ]
 }
 
-fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+fn or_dash_with<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-/// `LLC 20, package 3`: moves that went far, the nearest first.
-fn levels(moves: &MigrationCounts) -> String {
+/// Lists moves beyond an LLC by distance, such as `LLC 20, package 3`.
+fn list_far_moves(moves: &MigrationCounts) -> String {
     let far = [
         ("LLC", moves.llc),
         ("node", moves.numa),

@@ -2,7 +2,7 @@ use super::*;
 use pinwise_record::{CountedRecord, Header, HostRecord, JitterRecord};
 use pinwise_topology::Topology;
 
-fn cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCauseRecord {
+fn new_cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCauseRecord {
     JitterCauseRecord {
         kind,
         name: name.to_owned(),
@@ -16,12 +16,12 @@ fn cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCause
 }
 
 /// Two CPUs, one of them undisturbed.
-fn record() -> JitterRecord {
+fn sample_record() -> JitterRecord {
     let causes = vec![
-        cause(GapCause::CpuInterrupt, "local_timer", None, 1500),
-        cause(GapCause::Interrupt, "eth0-rx-1", Some(38), 212),
-        cause(GapCause::Thread, "kworker/2:1\u{1b}[2J", None, 3),
-        cause(GapCause::Hypervisor, "", None, 2),
+        new_cause(GapCause::CpuInterrupt, "local_timer", None, 1500),
+        new_cause(GapCause::Interrupt, "eth0-rx-1", Some(38), 212),
+        new_cause(GapCause::Thread, "kworker/2:1\u{1b}[2J", None, 3),
+        new_cause(GapCause::Hypervisor, "", None, 2),
     ];
     let busy = JitterCpuRecord {
         cpu: 2,
@@ -78,27 +78,29 @@ fn record() -> JitterRecord {
 
 #[test]
 fn jitter_as_text() {
-    insta::assert_snapshot!(jitter(&record(), Palette::default()));
+    insta::assert_snapshot!(render_jitter(&sample_record(), Palette::default()));
 }
 
 #[test]
 fn jitter_without_causes_as_text() {
-    let mut record = record();
-    record.causes = vec![cause(GapCause::Unknown, "", None, 1717)];
+    let mut record = sample_record();
+    record.causes = vec![new_cause(GapCause::Unknown, "", None, 1717)];
     record.cpus[0].causes = record.causes.clone();
     record.causes_unavailable = Some("tracefs is not mounted".to_owned());
     record.interrupted = true;
-    insta::assert_snapshot!(jitter(&record, Palette::default()));
+    insta::assert_snapshot!(render_jitter(&record, Palette::default()));
 }
 
 #[test]
-fn many_threads_are_one_row() {
-    let mut record = record();
+fn threads_beyond_the_maximum_share_one_row() {
+    let mut record = sample_record();
     for number in 0..40 {
         let name = format!("worker-{number}");
-        record.causes.push(cause(GapCause::Thread, &name, None, 2));
+        record
+            .causes
+            .push(new_cause(GapCause::Thread, &name, None, 2));
     }
-    let text = jitter(&record, Palette::default());
+    let text = render_jitter(&record, Palette::default());
     let row = text.lines().find(|line| line.contains("36 more threads"));
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
     assert_eq!(row[3], "72", "{text}");
@@ -107,7 +109,7 @@ fn many_threads_are_one_row() {
 
 #[test]
 fn every_cause_of_a_cpu_is_a_row() {
-    let rows = jitter_rows(&record()).csv().unwrap();
+    let rows = list_jitter_rows(&sample_record()).csv().unwrap();
     let lines: Vec<&str> = rows.lines().collect();
     assert_eq!(lines.len(), 5, "{rows}");
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Figures of single CPUs, caches, memory, clocks and the scheduler, as text.
 
 use super::heading;
-use crate::style::{Palette, paragraph, range, shorten, table};
+use crate::style::{Palette, format_range, paragraph, shorten, table};
 use pinwise_format::{nanoseconds, round_bytes, three_digits};
 use pinwise_record::{
     BandwidthRecord, ClockRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Measured, Median,
@@ -9,22 +9,22 @@ use pinwise_record::{
 };
 use pinwise_topology::CpuSet;
 
-/// Costs within this ratio are reported as one.
-const ALIKE: f64 = 1.10;
-/// Widest list of CPUs in a table.
+/// CPUs whose costs differ by at most this ratio share a row.
+const MAX_COST_RATIO: f64 = 1.10;
+/// The most columns of a list of CPUs.
 const LIST_WIDTH: usize = 24;
-/// From the fastest load to the slowest.
+/// Bars from the fastest load to the slowest.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// All parts that were measured.
-pub(super) fn figures(found: &Measured, palette: Palette) -> String {
-    let mut text = pause(&found.pause, palette);
+/// The tables of all figures that were measured.
+pub(super) fn figures_tables(found: &Measured, palette: Palette) -> String {
+    let mut text = pause_table(&found.pause, palette);
     if let Some(record) = &found.ladder {
-        text.push_str(&ladder(record, palette));
+        text.push_str(&ladder_table(record, palette));
     }
-    text.push_str(&bandwidth(&found.bandwidth, palette));
-    text.push_str(&loaded_latency(&found.loaded_latency, palette));
-    text.push_str(&clock_and_scheduler(
+    text.push_str(&bandwidth_table(&found.bandwidth, palette));
+    text.push_str(&loaded_latency_table(&found.loaded_latency, palette));
+    text.push_str(&clock_and_scheduler_table(
         found.clock.as_ref(),
         found.scheduling.as_ref(),
         palette,
@@ -32,11 +32,11 @@ pub(super) fn figures(found: &Measured, palette: Palette) -> String {
     text
 }
 
-/// `14.2 ns (13.9–14.6)`: the median and its interval, if there is one.
-fn interval(median: &Median, figure: impl Fn(f64) -> String) -> String {
+/// Formats a median and its interval, if there is one, such as `14.2 ns (13.9–14.6)`.
+fn format_interval(median: &Median, figure: impl Fn(f64) -> String) -> String {
     match (median.low, median.high) {
         (Some(low), Some(high)) => {
-            let ends = range(&figure(low), &figure(high));
+            let ends = format_range(&figure(low), &figure(high));
             let bare = ends
                 .rsplit_once(' ')
                 .map_or(ends.as_str(), |(ends, _)| ends);
@@ -46,20 +46,19 @@ fn interval(median: &Median, figure: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// CPUs of one cost, in one line.
-struct Alike<'a> {
+/// CPUs with similar costs, which share a row.
+struct SimilarCpus<'a> {
     cpus: CpuSet,
     records: Vec<&'a PauseRecord>,
 }
 
-/// CPUs with nearly the same cost are reported together; one with two costs
-/// is reported alone.
-fn pause(records: &[PauseRecord], palette: Palette) -> String {
+/// The cost of PAUSE. CPUs with similar costs share a row; a CPU with two costs has its own.
+fn pause_table(records: &[PauseRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
     let mut text = heading("Cost of a spin-wait hint (PAUSE, YIELD)", palette);
-    let rows = alike(records).iter().map(pause_row).collect();
+    let rows = group_similar(records).iter().map(pause_row).collect();
     text.push_str(&table(&["CPUs", "time", "core cycles"], rows));
     for record in records {
         if let Some(modes) = &record.modes {
@@ -77,29 +76,29 @@ fn pause(records: &[PauseRecord], palette: Palette) -> String {
     text
 }
 
-fn alike(records: &[PauseRecord]) -> Vec<Alike<'_>> {
+fn group_similar(records: &[PauseRecord]) -> Vec<SimilarCpus<'_>> {
     let (mut sorted, with_two_costs): (Vec<&PauseRecord>, Vec<&PauseRecord>) =
         records.iter().partition(|record| record.modes.is_none());
     sorted.sort_by(|a, b| a.pause_ns.value.total_cmp(&b.pause_ns.value));
-    let mut groups: Vec<Alike<'_>> = Vec::new();
+    let mut groups: Vec<SimilarCpus<'_>> = Vec::new();
     for record in sorted {
-        let fits = |group: &&mut Alike<'_>| {
-            record.pause_ns.value <= ALIKE * group.records[0].pause_ns.value
+        let fits = |group: &&mut SimilarCpus<'_>| {
+            record.pause_ns.value <= MAX_COST_RATIO * group.records[0].pause_ns.value
         };
         match groups.last_mut().filter(fits) {
             Some(group) => {
                 group.cpus.insert(record.cpu);
                 group.records.push(record);
             }
-            None => groups.push(Alike::from_record(record)),
+            None => groups.push(SimilarCpus::from_record(record)),
         }
     }
-    groups.extend(with_two_costs.into_iter().map(Alike::from_record));
+    groups.extend(with_two_costs.into_iter().map(SimilarCpus::from_record));
     groups.sort_by_key(|group| group.cpus.first());
     groups
 }
 
-impl<'a> Alike<'a> {
+impl<'a> SimilarCpus<'a> {
     fn from_record(record: &'a PauseRecord) -> Self {
         Self {
             cpus: CpuSet::single(record.cpu),
@@ -108,7 +107,7 @@ impl<'a> Alike<'a> {
     }
 }
 
-fn pause_row(group: &Alike<'_>) -> Vec<String> {
+fn pause_row(group: &SimilarCpus<'_>) -> Vec<String> {
     let cycles: Vec<Median> = group
         .records
         .iter()
@@ -122,24 +121,24 @@ fn pause_row(group: &Alike<'_>) -> Vec<String> {
     ]
 }
 
-/// For one CPU the interval, for several the range of their medians.
+/// For one CPU the median and its interval, for several the range of their medians.
 fn describe_over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> String {
     match medians {
         [] => "–".to_owned(),
-        [only] => interval(only, figure),
+        [only] => format_interval(only, figure),
         several => {
             let values = || several.iter().map(|median| median.value);
             let low = values().fold(f64::INFINITY, f64::min);
             let high = values().fold(f64::NEG_INFINITY, f64::max);
-            range(&figure(low), &figure(high))
+            format_range(&figure(low), &figure(high))
         }
     }
 }
 
-fn ladder(record: &LadderRecord, palette: Palette) -> String {
+fn ladder_table(record: &LadderRecord, palette: Palette) -> String {
     let title = format!("Caches as seen by a program on CPU {}", record.cpu);
     let mut text = heading(&title, palette);
-    text.push_str(&climb(&record.points));
+    text.push_str(&draw_bars(&record.points));
     if !record.plateaus.is_empty() {
         let rows = record.plateaus.iter().map(plateau_row).collect();
         text.push_str(&table(&["", "one load", "effective", "reported"], rows));
@@ -151,8 +150,8 @@ fn ladder(record: &LadderRecord, palette: Palette) -> String {
     text
 }
 
-/// Load latency over size as a line of bars, on a scale of ln(ns).
-fn climb(points: &[LadderPoint]) -> String {
+/// Draws load latency over size as a line of bars, on a logarithmic scale.
+fn draw_bars(points: &[LadderPoint]) -> String {
     let logs: Vec<f64> = points.iter().map(|p| p.latency_ns.value.ln()).collect();
     let finite = || logs.iter().copied().filter(|log| log.is_finite());
     let (low, high) = (
@@ -191,8 +190,8 @@ fn plateau_row(plateau: &PlateauRecord) -> Vec<String> {
     ]
 }
 
-/// A row per set of CPUs and node, a column per way of streaming.
-fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
+/// A row per set of CPUs and node, a column per kind of stream.
+fn bandwidth_table(records: &[BandwidthRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
@@ -208,7 +207,7 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
             places.push(place);
         }
     }
-    // More columns do not fit; there are four ways of streaming.
+    // More columns would not fit; there are four kinds of stream.
     streams.truncate(4);
     let figure = |place: &(&str, Option<usize>), stream: &MemoryStream| {
         let found = records
@@ -239,7 +238,7 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
     text
 }
 
-fn loaded_latency(records: &[LoadedLatencyRecord], palette: Palette) -> String {
+fn loaded_latency_table(records: &[LoadedLatencyRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
@@ -258,7 +257,7 @@ fn loaded_latency(records: &[LoadedLatencyRecord], palette: Palette) -> String {
                 record.cpu.to_string(),
                 loaders,
                 load,
-                interval(&record.latency_ns, nanoseconds),
+                format_interval(&record.latency_ns, nanoseconds),
             ]
         })
         .collect();
@@ -266,7 +265,7 @@ fn loaded_latency(records: &[LoadedLatencyRecord], palette: Palette) -> String {
     text
 }
 
-fn clock_and_scheduler(
+fn clock_and_scheduler_table(
     clock: Option<&ClockRecord>,
     scheduling: Option<&SchedulingRecord>,
     palette: Palette,
@@ -282,7 +281,8 @@ fn clock_and_scheduler(
         row("clock resolution", clock.step_ns.map(nanoseconds));
     }
     if let Some(costs) = scheduling {
-        let shown = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
+        let shown =
+            |median: &Option<Median>| median.as_ref().map(|m| format_interval(m, nanoseconds));
         row("context switch on one CPU", shown(&costs.context_switch_ns));
         row("wake-up on another CPU", shown(&costs.futex_wake_ns));
     }
@@ -296,7 +296,7 @@ fn clock_and_scheduler(
     heading("Clock and scheduler", palette) + &table
 }
 
-/// How many batches were discarded, out of how many, in words.
+/// Describes how many of the batches were discarded.
 pub(super) fn describe_rejected(kept: usize, switched: usize, stolen: usize) -> String {
     if switched + stolen == 0 {
         return format!("{kept} batches, none discarded");

@@ -1,13 +1,13 @@
-//! The latency matrix: its range as text, its pairs as rows. The page draws it.
+//! The latency matrix: its range as text, its pairs as rows. (The page draws the matrix.)
 
 use super::heading;
-use crate::style::{Palette, paragraph, range};
+use crate::style::{Palette, format_range, paragraph};
 use crate::table::{Cell, Table};
 use pinwise_format::{count, nanoseconds};
 use pinwise_record::Measured;
 use pinwise_stats::describe::median;
 
-/// The figure of two rows of the record, whichever half it is in.
+/// The latency of two CPUs, by their indexes in the record; either half of the matrix may have it.
 pub(crate) fn latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
     let at = |row: usize, column: usize| {
         let entry = measured.latency_ns.get(row).and_then(|r| r.get(column));
@@ -26,31 +26,31 @@ fn is_measured(measured: &Measured, row: usize, column: usize) -> bool {
     at(row, column) || at(column, row)
 }
 
-/// Rows and columns of every pair, each pair once.
-fn pairs(measured: &Measured) -> impl Iterator<Item = (usize, usize)> {
+/// The row and column of each pair, once.
+fn list_pairs(measured: &Measured) -> impl Iterator<Item = (usize, usize)> {
     let rows = 0..measured.cpus.len();
     rows.flat_map(|row| (0..row).map(move |column| (row, column)))
 }
 
-/// Fastest, slowest and median pair; empty if no pair was measured.
-pub(super) fn latencies(measured: &Measured, palette: Palette) -> String {
-    let values: Vec<f64> = pairs(measured)
+/// Describes the fastest, slowest and median pair; empty if no pair was measured.
+pub(super) fn describe_latencies(measured: &Measured, palette: Palette) -> String {
+    let values: Vec<f64> = list_pairs(measured)
         .filter_map(|(row, column)| latency(measured, row, column))
         .collect();
-    let Some(middle) = median(&values) else {
+    let Some(median_ns) = median(&values) else {
         return String::new();
     };
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
     let mut sentence = format!(
         "{} over {}",
-        range(&nanoseconds(low), &nanoseconds(high)),
+        format_range(&nanoseconds(low), &nanoseconds(high)),
         count(values.len(), "pair")
     );
     if values.len() > 1 {
-        sentence.push_str(&format!(", median {}", nanoseconds(middle)));
+        sentence.push_str(&format!(", median {}", nanoseconds(median_ns)));
     }
-    let unknown = pairs(measured).count() - values.len();
+    let unknown = list_pairs(measured).count() - values.len();
     if unknown > 0 {
         sentence.push_str(&format!("; {} not measured", count(unknown, "pair")));
     }
@@ -62,7 +62,7 @@ pub(super) fn latencies(measured: &Measured, palette: Palette) -> String {
 /// whether it was measured (1) or taken from other pairs of its groups (0).
 pub(crate) fn pair_rows(measured: &Measured) -> Table {
     let mut table = Table::new(["a", "b", "latency_ns", "is_measured"]);
-    for (row, column) in pairs(measured) {
+    for (row, column) in list_pairs(measured) {
         if let Some(value) = latency(measured, row, column) {
             table.push([
                 Cell::whole(measured.cpus[column]),
@@ -93,9 +93,12 @@ mod tests {
         };
         let csv = pair_rows(&measured).csv().unwrap();
         assert_eq!(csv, "a,b,latency_ns,is_measured\n4,5,14,1\n5,9,90,0\n");
-        let text = latencies(&measured, Palette::default());
+        let text = describe_latencies(&measured, Palette::default());
         let sentence = "  14.0–90.0 ns over 2 pairs, median 52.0 ns; 1 pair not measured.\n";
         assert!(text.ends_with(sentence), "{text}");
-        assert_eq!(latencies(&Measured::default(), Palette::default()), "");
+        assert_eq!(
+            describe_latencies(&Measured::default(), Palette::default()),
+            ""
+        );
     }
 }

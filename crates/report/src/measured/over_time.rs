@@ -1,4 +1,4 @@
-//! How the wiring changed while it was watched, and what the measurement took.
+//! How the wiring changed while it was watched, and the effort of the measurement, as text.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use crate::style::{Palette, paragraph};
 use pinwise_format::{count, duration, nanoseconds, percent, seconds, three_digits};
 use pinwise_record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
 
-/// A letter of the strip shows one repetition, or several.
+/// The most letters of a strip; in longer strips a letter stands for several repetitions.
 const STRIP_WIDTH: usize = 60;
 /// One letter per state of a pair, in the order of the record.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// A damaged record may contain any time; a duration may not.
-fn short_duration(seconds: f64) -> String {
+/// Formats a duration; a damaged record may contain a time that is none.
+fn format_duration(seconds: f64) -> String {
     Duration::try_from_secs_f64(seconds).map_or_else(|_| "–".to_owned(), duration)
 }
 
-/// States, dwell times and how long the map is valid.
-pub(super) fn drift(found: &Measured, palette: Palette) -> String {
+/// Describes states, dwell times, and how long the map stays valid.
+pub(super) fn describe_drift(found: &Measured, palette: Palette) -> String {
     let Some(record) = &found.drift else {
         return String::new();
     };
-    let title = format!("Watched for {}", short_duration(record.watched_s));
+    let title = format!("Watched for {}", format_duration(record.watched_s));
     let mut text = heading(&title, palette);
     if !record.sentence.is_empty() {
         let folded = paragraph("  ", "  ", &record.sentence);
@@ -33,15 +33,15 @@ pub(super) fn drift(found: &Measured, palette: Palette) -> String {
         };
         text.push_str(&format!("{painted}\n"));
     }
-    let summary = drift_figures(record);
+    let summary = describe_dwell_times(record);
     text.push_str(&format!("{}\n", paragraph("  ", "  ", &summary)));
     for pair in &record.pairs {
-        text.push_str(&watched_pair(pair));
+        text.push_str(&describe_pair(pair));
     }
     text
 }
 
-fn drift_figures(record: &DriftRecord) -> String {
+fn describe_dwell_times(record: &DriftRecord) -> String {
     let apart = record.median_dwell_s.map_or_else(String::new, |time| {
         format!(", in the median {} apart", seconds(time))
     });
@@ -56,24 +56,24 @@ fn drift_figures(record: &DriftRecord) -> String {
     )
 }
 
-fn watched_pair(pair: &DriftPair) -> String {
+fn describe_pair(pair: &DriftPair) -> String {
     let mut text = format!("  CPUs {} and {}:\n", pair.a, pair.b);
     for (state, letter) in pair.states.iter().zip(LETTERS.chars()) {
         let line = paragraph(
             "    ",
             "       ",
-            &format!("{letter}  {}", described_state(state)),
+            &format!("{letter}  {}", describe_state(state)),
         );
         text.push_str(&format!("{line}\n"));
     }
-    let strip = strip(pair);
+    let strip = draw_strip(pair);
     if !strip.is_empty() {
         text.push_str(&format!("    {strip}\n"));
     }
     text
 }
 
-fn described_state(state: &DriftState) -> String {
+fn describe_state(state: &DriftState) -> String {
     let kind = match &state.kind {
         LevelName::Smt => "SMT siblings".to_owned(),
         LevelName::Llc => "one last-level cache".to_owned(),
@@ -93,9 +93,9 @@ fn described_state(state: &DriftState) -> String {
     )
 }
 
-/// The states in time order, a letter for each repetition; if several share a letter, it is that of
+/// Draws the states over time with a letter for each repetition. Several that share a letter show
 /// the rarest state, which would be lost otherwise.
-fn strip(pair: &DriftPair) -> String {
+fn draw_strip(pair: &DriftPair) -> String {
     let letter = |state: usize| LETTERS.chars().nth(state).unwrap_or('?');
     let states: Vec<usize> = pair.samples.iter().map(|sample| sample.3).collect();
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -110,12 +110,12 @@ fn strip(pair: &DriftPair) -> String {
         .collect()
 }
 
-/// The plan says something if a third of it or more was used.
-const MUCH_OF_PLAN: f64 = 3.0;
+/// The planned time is shown if at least a third of it was used.
+const MAX_UNUSED_RATIO: f64 = 3.0;
 
-/// Time, pairs, batches and what was left out.
-pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
-    let planned = match MUCH_OF_PLAN * record.spent_s >= record.budget_s {
+/// Describes time, pairs and batches, and what was left out.
+pub(super) fn describe_effort(record: &EffortRecord, palette: Palette) -> String {
+    let planned = match MAX_UNUSED_RATIO * record.spent_s >= record.budget_s {
         true => format!(" ({} planned)", seconds(record.budget_s)),
         false => String::new(),
     };
@@ -123,7 +123,7 @@ pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
         "Took {}{planned}: {} measured{}.",
         seconds(record.spent_s),
         count(record.pairs_measured, "pair"),
-        pairs_skipped(record)
+        describe_skipped_pairs(record)
     )];
     if record.parallel_pairs > 1 {
         sentences.push(format!(
@@ -148,7 +148,7 @@ pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
     text
 }
 
-fn pairs_skipped(record: &EffortRecord) -> String {
+fn describe_skipped_pairs(record: &EffortRecord) -> String {
     if record.pairs_skipped == 0 {
         return String::new();
     }

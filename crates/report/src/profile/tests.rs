@@ -9,7 +9,7 @@ use pinwise_topology::Topology;
 use proptest::prelude::*;
 
 /// A record of a scene's samples, as of a command that ran once.
-pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
+pub(crate) fn make_record(scene: Scene, units: f64) -> ProfileRecord {
     let samples = [scene.samples];
     let profile = Profile::from_samples(&samples, &Bounds::default());
     let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
@@ -63,7 +63,7 @@ pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
     }
 }
 
-pub(crate) fn spinning(samples: u64) -> Scene {
+pub(crate) fn spinning_scene(samples: u64) -> Scene {
     Scene::new("/home/me/prog")
         .waiting(&["main", "spin_until_free"], samples)
         .stack(&["main", "work", "k:do_read"], 120)
@@ -78,13 +78,13 @@ pub(crate) fn spinning(samples: u64) -> Scene {
         .stack(&["main", "0x31a4"], 40)
 }
 
-fn render(record: &ProfileRecord) -> String {
-    profile(record, &ProfileShown::default(), Palette::default())
+fn render_by_default(record: &ProfileRecord) -> String {
+    render_profile(record, &ProfileShown::default(), Palette::default())
 }
 
 #[test]
 fn a_profile_as_text() {
-    let text = render(&record(spinning(760), 50.0));
+    let text = render_by_default(&make_record(spinning_scene(760), 50.0));
     insta::assert_snapshot!(text);
     assert!(
         text.lines()
@@ -99,7 +99,11 @@ fn parts_that_were_not_requested_are_not_shown() {
         instructions: 0,
         threads: 0,
     };
-    let text = profile(&record(spinning(760), 50.0), &shown, Palette::default());
+    let text = render_profile(
+        &make_record(spinning_scene(760), 50.0),
+        &shown,
+        Palette::default(),
+    );
     assert!(
         !text.contains("pause") && !text.contains("Thread"),
         "{text}"
@@ -109,12 +113,12 @@ fn parts_that_were_not_requested_are_not_shown() {
 
 #[test]
 fn a_difference_as_text() {
-    let mut before = record(spinning(760), 50.0);
+    let mut before = make_record(spinning_scene(760), 50.0);
     before.work.unit = "request".to_owned();
-    let mut after = record(spinning(2690).stack(&["main", "fresh"], 90), 100.0);
+    let mut after = make_record(spinning_scene(2690).stack(&["main", "fresh"], 90), 100.0);
     after.pause.as_mut().unwrap().ns = 43.0;
     let diff = ProfileDiff::between(&before, &after).unwrap();
-    let text = super::super::profile_diff(&diff, 4, Palette::default());
+    let text = super::super::render_profile_diff(&diff, 4, Palette::default());
     insta::assert_snapshot!(text);
     assert!(
         text.lines()
@@ -124,12 +128,12 @@ fn a_difference_as_text() {
 
 #[test]
 fn fewer_and_shorter_pauses_are_distinguished() {
-    let mut before = record(spinning(2690), 50.0);
+    let mut before = make_record(spinning_scene(2690), 50.0);
     before.pause.as_mut().unwrap().ns = 43.0;
-    let after = record(spinning(760), 100.0);
+    let after = make_record(spinning_scene(760), 100.0);
     let line = |from: &ProfileRecord, to: &ProfileRecord| {
         let diff = ProfileDiff::between(from, to).unwrap();
-        let text = super::super::profile_diff(&diff, 4, Palette::default());
+        let text = super::super::render_profile_diff(&diff, 4, Palette::default());
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ")
     };
@@ -143,9 +147,9 @@ fn fewer_and_shorter_pauses_are_distinguished() {
 
 #[test]
 fn what_cannot_be_subtracted_is_refused() {
-    let before = record(spinning(10), 1.0);
+    let before = make_record(spinning_scene(10), 1.0);
     let refused = |change: &dyn Fn(&mut ProfileRecord)| {
-        let mut after = record(spinning(10), 1.0);
+        let mut after = make_record(spinning_scene(10), 1.0);
         change(&mut after);
         ProfileDiff::between(&before, &after)
             .unwrap_err()
@@ -174,17 +178,17 @@ fn what_cannot_be_subtracted_is_refused() {
 
 #[test]
 fn time_that_was_not_sampled_is_shown() {
-    let mut record = record(spinning(10), 1.0);
-    assert!(render(&record).contains("\n250 ms of CPU time"));
+    let mut record = make_record(spinning_scene(10), 1.0);
+    assert!(render_by_default(&record).contains("\n250 ms of CPU time"));
     record.figures.kernel = Some(AmountRecord::default());
     record.runs[0].used_cpu_s = Some(1.34);
-    let text = render(&record);
+    let text = render_by_default(&record);
     assert!(text.contains("\n250 ms of 1.34 s of CPU time"), "{text}");
 }
 
 #[test]
 fn folded_stacks_add_up_to_all_samples() {
-    let text = folded(&record(spinning(760), 1.0));
+    let text = render_folded(&make_record(spinning_scene(760), 1.0));
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines.contains(&"main;spin_until_free;[pause] 760"),
@@ -198,7 +202,7 @@ fn folded_stacks_add_up_to_all_samples() {
 
 #[test]
 fn a_record_survives_json() {
-    let record = record(spinning(760), 3.0);
+    let record = make_record(spinning_scene(760), 3.0);
     let text = serde_json::to_string(&record).unwrap();
     let back: ProfileRecord = pinwise_record::read(&text).unwrap();
     assert_eq!(back, record);
@@ -213,7 +217,7 @@ proptest! {
     fn any_figures_are_shown(
         samples in any::<u64>(), cpu_s in any::<f64>(), count in any::<u64>(), units in any::<f64>(),
     ) {
-        let mut record = record(spinning(760), 1.0);
+        let mut record = make_record(spinning_scene(760), 1.0);
         let amount = AmountRecord {
             samples,
             cpu_s: if cpu_s.is_finite() { cpu_s } else { 0.0 },
@@ -230,9 +234,9 @@ proptest! {
         figures.calls.nodes[1].cpu_s = amount.cpu_s;
         figures.waits = amount;
         record.work.count = units;
-        prop_assert!(!render(&record).is_empty() && !folded(&record).is_empty());
+        prop_assert!(!render_by_default(&record).is_empty() && !render_folded(&record).is_empty());
         if let Ok(diff) = ProfileDiff::between(&record, &record) {
-            prop_assert!(!super::super::profile_diff(&diff, 9, Palette::default()).is_empty());
+            prop_assert!(!super::super::render_profile_diff(&diff, 9, Palette::default()).is_empty());
         }
     }
 
@@ -241,16 +245,16 @@ proptest! {
         name in "\\PC{0,40}|[\\x00-\\x20;<&\u{1b}]{1,9}", samples in 1u64..9,
     ) {
         let scene = Scene::new("/bin/\u{1b}[31mprog").stack(&["main", &name], samples);
-        let mut record = record(scene, 1.0);
+        let mut record = make_record(scene, 1.0);
         record.figures.threads[0].name.clone_from(&name);
         record.sentence.clone_from(&name);
         record.work.unit.clone_from(&name);
         record.figures.instructions[0].source = Some(name.clone());
         let diff = ProfileDiff::between(&record, &record).unwrap();
         let texts = [
-            render(&record),
-            folded(&record),
-            super::super::profile_diff(&diff, 9, Palette::default()),
+            render_by_default(&record),
+            render_folded(&record),
+            super::super::render_profile_diff(&diff, 9, Palette::default()),
         ];
         for text in texts {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

@@ -1,4 +1,4 @@
-//! The runs of a search for other programs.
+//! The runs of a search as rows.
 
 use crate::export::{run_cells, run_columns};
 use crate::table::{Cell, Table};
@@ -6,7 +6,7 @@ use pinwise_record::{SearchRecord, SearchStep};
 
 /// One row per run, in order of time.
 #[must_use]
-pub fn search_rows(record: &SearchRecord) -> Table {
+pub fn list_search_rows(record: &SearchRecord) -> Table {
     let own = ["arm", "threads_set", "cpus", "step"];
     let mut table = Table::new(own.into_iter().chain(run_columns()));
     for run in &record.runs {
@@ -15,15 +15,15 @@ pub fn search_rows(record: &SearchRecord) -> Table {
             Cell::text(arm.map_or("", |arm| &arm.name)),
             Cell::count(arm.and_then(|arm| arm.threads)),
             Cell::text(arm.map_or("", |arm| &arm.cpus)),
-            Cell::text(step(run.step)),
+            Cell::text(step_name(run.step)),
         ];
         table.push(own.into_iter().chain(run_cells(&run.run)));
     }
     table
 }
 
-/// As the record has it.
-const fn step(step: SearchStep) -> &'static str {
+/// The step's name in records.
+const fn step_name(step: SearchStep) -> &'static str {
     match step {
         SearchStep::Warmup => "warmup",
         SearchStep::Profiling => "profiling",

@@ -1,10 +1,10 @@
 use super::*;
-use pinwise_record::examples::build_search as made;
+use pinwise_record::examples::build_search as example_search;
 use pinwise_record::{Finding, Severity, no_verdict_yet};
 
-/// Lines of text fit, except for those that are meant to be copied.
+/// Checks that lines fit the width, except for those that are meant to be copied.
 #[track_caller]
-fn check(text: &str) {
+fn check_width(text: &str) {
     for line in text.lines().filter(|line| !line.starts_with("→ Run: ")) {
         assert!(line.chars().count() <= crate::WIDTH, "too wide: {line}");
         assert!(line.trim_end() == line, "{line}|");
@@ -13,25 +13,25 @@ fn check(text: &str) {
 }
 
 #[track_caller]
-fn snapshot(name: &str, record: &SearchRecord) {
-    let text = search(record, Palette::new(false));
-    check(&text);
+fn check_snapshot(name: &str, record: &SearchRecord) {
+    let text = render_search(record, Palette::new(false));
+    check_width(&text);
     insta::assert_snapshot!(name, text);
 }
 
 #[test]
 fn a_search_that_found_the_best() {
-    snapshot("found", &made(65, false));
+    check_snapshot("found", &example_search(65, false));
 }
 
 #[test]
 fn only_lists_of_cpus_enter_commands() {
-    let mut record = made(65, false);
+    let mut record = example_search(65, false);
     for arm in &mut record.arms {
         arm.cpus = "0;touch x".to_owned();
     }
     record.conclude();
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     assert!(
         text.contains("→ Run: pinwise run --place ") && !text.contains("touch x"),
         "{text}"
@@ -40,20 +40,20 @@ fn only_lists_of_cpus_enter_commands() {
 
 #[test]
 fn a_search_on_a_simulated_machine() {
-    let mut record = made(12, true);
+    let mut record = example_search(12, true);
     record.best = Some(record.arms[2].name.clone());
     record.true_regret = Some(0.004);
-    snapshot("simulated", &record);
+    check_snapshot("simulated", &record);
 }
 
 /// The best of a rate is the highest: its values and its change say the same.
 #[test]
 fn values_and_changes_of_a_rate_go_the_same_way() {
-    let mut record = made(5, false);
+    let mut record = example_search(5, false);
     let metric = "regex:(.*) higher".parse().unwrap();
     record.metric = pinwise_record::MetricRecord::new(&metric, "");
     record.conclude();
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     let cells = |name: &str| {
         let line = text.lines().find(|line| line.contains(name)).unwrap();
         line.split_whitespace().map(str::to_owned).collect()
@@ -71,7 +71,7 @@ fn values_and_changes_of_a_rate_go_the_same_way() {
 
 #[test]
 fn a_search_that_decided_nothing() {
-    let mut record = made(5, false);
+    let mut record = example_search(5, false);
     record.best = None;
     record.confirmation = None;
     record.least = None;
@@ -91,29 +91,29 @@ fn a_search_that_decided_nothing() {
         "Other programs used 3 CPUs.".to_owned(),
         "Repeat it on a quiet machine.".to_owned(),
     )];
-    snapshot("undecided", &record);
+    check_snapshot("undecided", &record);
 }
 
 #[test]
 fn a_search_that_was_cut_off() {
-    let mut record = made(5, false);
+    let mut record = example_search(5, false);
     record.stopped = None;
     record.verdict.sentence = no_verdict_yet("search");
     record.verdict.advice.clear();
     record.verdict.commands.clear();
-    snapshot("cut-off", &record);
+    check_snapshot("cut-off", &record);
     record.predictions.clear();
     record.runs.clear();
     record.model = None;
     record.confirmation = None;
     record.least = None;
-    check(&search(&record, Palette::new(false)));
+    check_width(&render_search(&record, Palette::new(false)));
 }
 
 #[test]
 fn hostile_strings_are_made_visible() {
     let hostile = "a\u{1b}[31m\nb\r".repeat(30);
-    let mut record = made(4, true);
+    let mut record = example_search(4, true);
     record.command = vec![hostile.clone(); 3];
     record.host.machine_spec.clone_from(&hostile);
     record.host.machine.hostname = Some(hostile.clone());
@@ -134,14 +134,14 @@ fn hostile_strings_are_made_visible() {
         .clone_from(&hostile);
     record.least.as_mut().unwrap().sentence.clone_from(&hostile);
     record.truth.as_mut().unwrap().best.clone_from(&hostile);
-    let text = search(&record, Palette::new(false));
+    let text = render_search(&record, Palette::new(false));
     assert!(!text.contains(['\u{1b}', '\r']), "{text}");
 }
 
 #[test]
 fn every_run_is_a_line_of_csv() {
-    let record = made(5, false);
-    let text = search_rows(&record).csv().unwrap();
+    let record = example_search(5, false);
+    let text = list_search_rows(&record).csv().unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + record.runs.len());
     assert!(
@@ -155,12 +155,12 @@ fn every_run_is_a_line_of_csv() {
         lines[1]
     );
     let fields = |line: &str| line.matches(',').count();
-    // Shapes hold commas and are quoted: only plain names can be counted so.
+    // Shapes contain commas and are quoted, so fields are counted in a line without one.
     assert_eq!(fields(lines[1]), fields(lines[0]), "{}", lines[1]);
     let mut damaged = record;
     damaged.runs[0].arm = 99;
     assert!(
-        search_rows(&damaged)
+        list_search_rows(&damaged)
             .csv()
             .unwrap()
             .contains("\n,,,warmup,")

@@ -1,11 +1,11 @@
-//! Names, costs and large numbers of a search, in words.
+//! Formats values, numbers of placements and the model of a search.
 
-use crate::style::{power_of_ten, quantity, range};
+use crate::style::{format_power_of_ten, format_range, quantity};
 use pinwise_format::{count, percent};
 use pinwise_record::{Direction, ModelJudgement, SearchModelRecord, SearchRecord, SpaceRecord};
 
-/// The value of the metric that has this cost.
-pub(super) fn value(record: &SearchRecord, cost: f64) -> String {
+/// Formats the value of the metric for a cost.
+pub(super) fn format_value(record: &SearchRecord, cost: f64) -> String {
     let value = match record.metric.better {
         Direction::Higher => cost.recip(),
         Direction::Lower | Direction::Other(_) => cost,
@@ -13,17 +13,19 @@ pub(super) fn value(record: &SearchRecord, cost: f64) -> String {
     quantity(value, &record.metric.unit)
 }
 
-/// The values between two costs; the unit once if it is the same.
-pub(super) fn value_range(record: &SearchRecord, low: f64, high: f64) -> String {
+/// Formats the range of values between two costs.
+pub(super) fn format_value_range(record: &SearchRecord, low: f64, high: f64) -> String {
     let (low, high) = match record.metric.better {
-        Direction::Higher => (value(record, high), value(record, low)),
-        Direction::Lower | Direction::Other(_) => (value(record, low), value(record, high)),
+        Direction::Higher => (format_value(record, high), format_value(record, low)),
+        Direction::Lower | Direction::Other(_) => {
+            (format_value(record, low), format_value(record, high))
+        }
     };
-    range(&low, &high)
+    format_range(&low, &high)
 }
 
-/// `45 shapes of 2.8·10^17 placements of 128 threads.`
-pub(super) fn placements(space: &[SpaceRecord]) -> Option<String> {
+/// Describes the searched space, such as `45 shapes of 2.8·10^17 placements of 128 threads.`
+pub(super) fn describe_space(space: &[SpaceRecord]) -> Option<String> {
     let (first, last) = (space.first()?, space.last()?);
     let shapes: usize = space.iter().map(|space| space.shapes).sum();
     let placements: f64 = space
@@ -40,12 +42,12 @@ pub(super) fn placements(space: &[SpaceRecord]) -> Option<String> {
     Some(format!(
         "{} of {} of {threads}.",
         count(shapes, "shape"),
-        large(placements)
+        format_placements(placements)
     ))
 }
 
-/// A number of placements that may have dozens of digits.
-fn large(placements: f64) -> String {
+/// Formats a number of placements, which may have dozens of digits.
+fn format_placements(placements: f64) -> String {
     if !placements.is_finite() {
         return "very many placements".to_owned();
     }
@@ -53,11 +55,11 @@ fn large(placements: f64) -> String {
         let ending = if placements > 1.5 { "s" } else { "" };
         return format!("{placements:.0} placement{ending}");
     }
-    format!("{} placements", power_of_ten(placements))
+    format!("{} placements", format_power_of_ten(placements))
 }
 
-/// What the model is worth.
-pub(super) fn model(model: &SearchModelRecord) -> String {
+/// Describes how well the model predicts.
+pub(super) fn describe_model(model: &SearchModelRecord) -> String {
     let worth = match &model.judgement {
         ModelJudgement::Fits => "The model of placements fits",
         ModelJudgement::Misfits => "The model explains part of what placements cost",
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_placements() {
+    fn spaces_are_described_by_shapes_placements_and_threads() {
         let space = |threads, placements: &str, shapes| SpaceRecord {
             threads,
             placements: placements.to_owned(),
@@ -84,20 +86,20 @@ mod tests {
         };
         let one = [space(128, "282429536481000000", 45)];
         assert_eq!(
-            placements(&one).unwrap(),
+            describe_space(&one).unwrap(),
             "45 shapes of 2.8·10^17 placements of 128 threads."
         );
         let two = [space(1, "1", 1), space(4, "12", 5)];
         assert_eq!(
-            placements(&two).unwrap(),
+            describe_space(&two).unwrap(),
             "6 shapes of 13 placements of 1 to 4 threads (2 numbers)."
         );
         assert_eq!(
-            placements(&[space(1, "1", 1)]).unwrap(),
+            describe_space(&[space(1, "1", 1)]).unwrap(),
             "1 shape of 1 placement of 1 thread."
         );
         let damaged = [space(2, "many", 3)];
-        assert!(placements(&damaged).unwrap().contains("very many"));
-        assert_eq!(placements(&[]), None);
+        assert!(describe_space(&damaged).unwrap().contains("very many"));
+        assert_eq!(describe_space(&[]), None);
     }
 }

@@ -6,7 +6,7 @@ use pinwise_record::{AdviceRecord, SpinAdviceRecord};
 
 /// Advice for a terminal.
 #[must_use]
-pub fn spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
+pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
     let title = format!("Spin settings for {}", record.processor.name);
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     let costs = format!(
@@ -23,12 +23,12 @@ pub fn spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     for row in &record.advice {
-        out += &advice(row, palette);
+        out += &describe_advice(row, palette);
     }
     out + &palette.record_line(&record.id)
 }
 
-fn advice(row: &AdviceRecord, palette: Palette) -> String {
+fn describe_advice(row: &AdviceRecord, palette: Palette) -> String {
     let time =
         |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" ({})", nanoseconds(ns)));
     let mut out = format!("\n  {}\n", palette.strong(&visible(&row.runtime)));

@@ -1,6 +1,6 @@
-//! Where a program spins, as text.
+//! Where a program spins and waits, as text.
 
-use crate::comparison::findings;
+use crate::comparison::describe_findings;
 use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds, whole};
@@ -8,21 +8,23 @@ use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
 };
 
-/// Places, threads and lines that are shown; the record has more.
+/// The most places that are shown; the record has more.
 const MAX_PLACES: usize = 6;
-/// A place is shown from this share of CPU time on.
+/// The smallest share of CPU time of a place that is shown.
 const MIN_SHARE: f64 = 0.005;
-/// From this share of CPU time on, work may hide waits.
+/// [`UNSEEN`] is shown if work takes at least this share of CPU time.
 const MIN_WORK_SHARE: f64 = 0.05;
+/// Waits that cannot be distinguished from work.
 const UNSEEN: &str = "Waits through function pointers, several queues, a lock for each look, short \
                       sleeps, system calls that do not poll or receive, interpreters or a JVM's \
                       first compilers count as work.";
+/// The most threads, and lines of code of a place, that are shown.
 const MAX_THREADS: usize = 8;
 const MAX_LINES: usize = 8;
 
 /// A record of `spin attach` for a terminal.
 #[must_use]
-pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
+pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     if let Some(shares) = &record.shares {
@@ -34,15 +36,15 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
         .filter(|place| place.share >= MIN_SHARE);
     let shown: Vec<&SpinPlace> = shown.take(MAX_PLACES).collect();
     for (at, place) in shown.iter().enumerate() {
-        out += &place_text(at + 1, place, palette);
+        out += &describe_place(at + 1, place, palette);
     }
     let left = record.places.len() - shown.len();
     if left > 0 {
         let places = count(left, "smaller place");
         out += &format!("\n  … and {places}, in the record (--format json).\n");
     }
-    out += &threads(record);
-    out += &findings(&record.findings, palette);
+    out += &threads_table(record);
+    out += &describe_findings(&record.findings, palette);
     if record.findings.is_empty() && !record.notes.is_empty() {
         out.push('\n');
     }
@@ -51,7 +53,7 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     // The answer comes last, next to the prompt.
-    let answer = format!("{}.", capital(&visible(&record.verdict())));
+    let answer = format!("{}.", capitalise(&visible(&record.verdict())));
     out += &format!("\n{}\n", palette.strong(&paragraph("", "", &answer)));
     let advice = visible(&record.advice());
     if !advice.is_empty() {
@@ -95,7 +97,7 @@ fn describe_origin(record: &SpinAttachRecord) -> String {
     )
 }
 
-fn capital(text: &str) -> String {
+fn capitalise(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|c| c.to_uppercase().to_string());
     format!("{}{}", first.unwrap_or_default(), characters.as_str())
@@ -139,7 +141,7 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
     out
 }
 
-fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
+fn describe_place(number: usize, place: &SpinPlace, palette: Palette) -> String {
     let module = place
         .module
         .as_deref()
@@ -213,7 +215,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     out
 }
 
-fn threads(record: &SpinAttachRecord) -> String {
+fn threads_table(record: &SpinAttachRecord) -> String {
     let shown = record.threads.iter().take(MAX_THREADS);
     let rows: Vec<Vec<String>> = shown
         .map(|thread| {
@@ -240,19 +242,19 @@ mod tests {
     use pinwise_record::{Header, HostRecord, SpinCaller, SpinMatch, SpinThread};
     use pinwise_topology::Topology;
 
-    const EVIL: &str = "\u{1b}[31m\r\u{7}</script>";
+    const HOSTILE_TEXT: &str = "\u{1b}[31m\r\u{7}</script>";
 
-    fn evil() -> String {
-        EVIL.to_owned()
+    fn hostile_text() -> String {
+        HOSTILE_TEXT.to_owned()
     }
 
     /// A record whose texts are all hostile.
-    fn hostile() -> SpinAttachRecord {
+    fn hostile_record() -> SpinAttachRecord {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         let place = SpinPlace {
-            kind: evil().into(),
-            function: Some(evil()),
-            module: Some(evil()),
+            kind: hostile_text().into(),
+            function: Some(hostile_text()),
+            module: Some(hostile_text()),
             address: 0x1000,
             cpu_s: 1.0,
             share: 0.5,
@@ -264,29 +266,29 @@ mod tests {
             hint_ns_pairs: 9,
             constants: vec![50],
             callers: vec![SpinCaller {
-                functions: vec![evil(), evil()],
+                functions: vec![hostile_text(), hostile_text()],
                 cpu_s: 1.0,
             }],
             algorithms: vec![SpinMatch {
-                algorithm: evil(),
-                name: evil(),
-                strength: evil().into(),
-                why: evil(),
-                tunables: vec![evil()],
+                algorithm: hostile_text(),
+                name: hostile_text(),
+                strength: hostile_text().into(),
+                why: hostile_text(),
+                tunables: vec![hostile_text()],
             }],
-            code: vec![evil()],
+            code: vec![hostile_text()],
         };
         SpinAttachRecord {
             header: Header {
-                notes: vec![evil()],
-                ..Header::new(evil(), evil(), vec![evil()])
+                notes: vec![hostile_text()],
+                ..Header::new(hostile_text(), hostile_text(), vec![hostile_text()])
             },
             host: HostRecord::new("local".to_owned(), false, &topology),
             source: TraceSource::Process {
                 pid: 7,
-                name: evil(),
+                name: hostile_text(),
             },
-            event: evil().into(),
+            event: hostile_text().into(),
             hz: 997,
             wall_s: 2.0,
             samples: 2000,
@@ -307,7 +309,7 @@ mod tests {
             threads: vec![SpinThread {
                 pid: 7,
                 tid: 8,
-                name: evil(),
+                name: hostile_text(),
                 cpu_s: 1.0,
                 spin_s: None,
             }],
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn text_of_programs_is_escaped_for_the_terminal() {
-        let text = spin_attach(&hostile(), Palette::new(false));
+        let text = render_spin_attach(&hostile_record(), Palette::new(false));
         let is_shown = |c: char| c == '\n' || !c.is_control();
         assert!(text.chars().all(is_shown), "{text:?}");
         assert!(text.contains("12,345,678 PAUSEs"), "{text}");

@@ -1,15 +1,15 @@
-//! What PAUSE costs, as text.
+//! The cost of PAUSE, as text.
 
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{nanoseconds, three_digits};
 use pinwise_record::{CpuPauseRecord, CycleMethod, PauseCheckRecord, SpinPauseRecord};
 
-/// CPUs shown; the record has more.
+/// The most CPUs that are shown; the record has all.
 const MAX_CPUS: usize = 32;
 
 /// A measurement for a terminal.
 #[must_use]
-pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
+pub fn render_spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
     let title = format!("{} on {}", record.instruction, record.host.name());
     let mut out = format!("{}\n\n", palette.strong(&paragraph("", "  ", &title)));
     out += &table(
@@ -23,7 +23,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
             "GHz",
             "two levels",
         ],
-        record.cpus.iter().take(MAX_CPUS).map(row).collect(),
+        record.cpus.iter().take(MAX_CPUS).map(cpu_row).collect(),
     );
     if record.cpus.len() > MAX_CPUS {
         let more = record.cpus.len() - MAX_CPUS;
@@ -71,16 +71,16 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     if let Some(check) = &record.check {
-        out += &format!("\n{}", spin_check(check, palette));
+        out += &format!("\n{}", render_spin_check(check, palette));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 
-/// The verdict of `--check`: one line if all is well, otherwise one more for each algorithm that
+/// The verdict of `--check`: one line if it passes, otherwise one more for each algorithm that
 /// would wait too long.
 #[must_use]
-pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
+pub fn render_spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     let verdict = paragraph("", "  ", &check.sentence);
     let verdict = if check.is_fine {
         palette.good(&verdict)
@@ -94,7 +94,7 @@ pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     out
 }
 
-fn row(cpu: &CpuPauseRecord) -> Vec<String> {
+fn cpu_row(cpu: &CpuPauseRecord) -> Vec<String> {
     let range = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| {
         low.zip(high).map_or_else(
             || "–".to_owned(),

@@ -1,5 +1,5 @@
-//! Predictions of spinning, as text: a table, a curve over the number of CPUs,
-//! or what moving changes.
+//! Predictions of spinning, as text: a table, a curve over the number of CPUs, or the effect of
+//! moving to another processor.
 
 use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::{nanoseconds, three_digits};
@@ -8,15 +8,15 @@ use pinwise_record::{
     SpinUnit,
 };
 
-/// Columns and rows of a curve.
+/// The size of a curve in characters.
 const CURVE_COLUMNS: usize = 60;
 const CURVE_ROWS: usize = 8;
-/// Curves are drawn for this many algorithms; the record has all.
+/// The most curves that are drawn; the record has the figures of all.
 const MAX_CURVES: usize = 6;
 
 /// Predictions for a terminal.
 #[must_use]
-pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
+pub fn render_spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
     let mut out = String::new();
     if let Some(from) = &record.from {
         let (from_name, to_name) = (&from.name, &record.processor.name);
@@ -24,23 +24,23 @@ pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
         out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
         out += &format!("{}\n", describe_processor(from));
         out += &format!("{}\n\n", describe_processor(&record.processor));
-        return out + &list_changes(record) + &palette.record_line(&record.id);
+        return out + &describe_moves(record) + &palette.record_line(&record.id);
     }
     let title = format!("Spinning on {}", record.processor.name);
     out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     out += &format!("{}\n\n", describe_processor(&record.processor));
     if record.cliffs.is_empty() {
-        out += &totals(&record.predictions);
+        out += &predictions_table(&record.predictions);
     } else {
-        out += &curves(record);
+        out += &list_curves(record);
     }
     if let [only] = record.predictions.as_slice() {
-        out += &details(only);
+        out += &describe_prediction(only);
     }
     out + &palette.record_line(&record.id)
 }
 
-/// A processor and the sources of its figures.
+/// Describes a processor and the sources of its figures.
 fn describe_processor(processor: &ProcessorRecord) -> String {
     let cycles = processor.pause_cycles.map_or_else(String::new, |cycles| {
         let ghz = processor
@@ -58,18 +58,18 @@ fn describe_processor(processor: &ProcessorRecord) -> String {
         "{}: a PAUSE takes {}{cycles}. {}{clock}",
         processor.name,
         nanoseconds(processor.pause_ns),
-        sentence(&processor.pause_from),
+        end_with_period(&processor.pause_from),
     );
     paragraph("  ", "  ", &line)
 }
 
-/// With a full stop.
-fn sentence(text: &str) -> String {
+/// Ends a text with one period.
+fn end_with_period(text: &str) -> String {
     format!("{}.", text.trim_end_matches('.'))
 }
 
 /// One row per algorithm and number of CPUs, the longest wait first.
-fn totals(predictions: &[PredictionRecord]) -> String {
+fn predictions_table(predictions: &[PredictionRecord]) -> String {
     let mut sorted: Vec<&PredictionRecord> = predictions.iter().collect();
     let length = |row: &PredictionRecord| match (row.immune, row.never_parks, row.total_ms) {
         (false, true, _) => f64::MAX,
@@ -83,10 +83,10 @@ fn totals(predictions: &[PredictionRecord]) -> String {
             row.cpus.to_string(),
             row.total_pauses
                 .map_or_else(|| "–".to_owned(), |n| n.to_string()),
-            time(row.total_ms),
-            time(row.blind_gap_ms),
-            time(row.wasted_cpu_ms),
-            remark(row),
+            format_time(row.total_ms),
+            format_time(row.blind_gap_ms),
+            format_time(row.wasted_cpu_ms),
+            classify(row),
         ]
     });
     let header = [
@@ -108,7 +108,7 @@ fn totals(predictions: &[PredictionRecord]) -> String {
     out + "\n"
 }
 
-fn time(ms: Option<f64>) -> String {
+fn format_time(ms: Option<f64>) -> String {
     match ms {
         None => "–".to_owned(),
         Some(ms) if ms > 0.0 => nanoseconds(ms * 1e6),
@@ -116,7 +116,7 @@ fn time(ms: Option<f64>) -> String {
     }
 }
 
-fn remark(row: &PredictionRecord) -> String {
+fn classify(row: &PredictionRecord) -> String {
     let word = match row.unit {
         SpinUnit::Normalised => "measures",
         SpinUnit::Time => "clock",
@@ -130,8 +130,8 @@ fn remark(row: &PredictionRecord) -> String {
     word.to_owned()
 }
 
-/// What the record says about a single prediction beside its row.
-fn details(row: &PredictionRecord) -> String {
+/// What the record says about a single prediction beyond its row.
+fn describe_prediction(row: &PredictionRecord) -> String {
     let mut out = format!(
         "\n  {}\n",
         visible(&format!("{} ({})", row.name, row.versions))
@@ -144,7 +144,10 @@ fn details(row: &PredictionRecord) -> String {
     if let (Some(pauses), Some(ms)) = (row.longest_pauses, row.longest_ms)
         && row.longest_pauses != row.total_pauses
     {
-        line("longest", &format!("{pauses} PAUSEs, {}", time(Some(ms))));
+        line(
+            "longest",
+            &format!("{pauses} PAUSEs, {}", format_time(Some(ms))),
+        );
     }
     for tunable in &row.tunables {
         let usual = tunable
@@ -168,7 +171,7 @@ fn details(row: &PredictionRecord) -> String {
 }
 
 /// Curves for algorithms that depend on the number of CPUs, and the names of those that do not.
-fn curves(record: &SpinPredictRecord) -> String {
+fn list_curves(record: &SpinPredictRecord) -> String {
     let mut out = String::new();
     let mut flat = Vec::new();
     let mut drawn = 0;
@@ -186,11 +189,11 @@ fn curves(record: &SpinPredictRecord) -> String {
             .collect();
         out += &format!("  {}\n", visible(&cliffs.algorithm));
         if drawn <= MAX_CURVES && points.len() > 1 {
-            out += &curve(&points);
+            out += &draw_curve(&points);
         }
-        out += &format!("{}\n", paragraph("    ", "    ", &changes(cliffs)));
-        for (cpus, ms) in steps(&points) {
-            out += &format!("      from {cpus:>5}: {}\n", time(Some(ms)));
+        out += &format!("{}\n", paragraph("    ", "    ", &describe_changes(cliffs)));
+        for (cpus, ms) in find_steps(&points) {
+            out += &format!("      from {cpus:>5}: {}\n", format_time(Some(ms)));
         }
         out += "\n";
     }
@@ -204,8 +207,8 @@ fn curves(record: &SpinPredictRecord) -> String {
     out
 }
 
-/// `changes at 2, 6, 17 and 50 CPUs`
-fn changes(cliffs: &CliffsRecord) -> String {
+/// Describes where an algorithm changes, such as `changes at 2, 6, 17 and 50 CPUs`.
+fn describe_changes(cliffs: &CliffsRecord) -> String {
     let at = &cliffs.changes_at;
     let span = cliffs.to_cpus - cliffs.from_cpus;
     if at.len() as u64 == span && span > 3 {
@@ -219,8 +222,8 @@ fn changes(cliffs: &CliffsRecord) -> String {
     }
 }
 
-/// The points at which the total differs from the previous one; at most as many as fit a screen.
-fn steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+/// The points at which the total differs from the previous one; at most `MAX_STEPS`.
+fn find_steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     const MAX_STEPS: usize = 12;
     let mut steps: Vec<(u64, f64)> = points.to_vec();
     steps.dedup_by(|later, earlier| (later.1 - earlier.1).abs() <= 1e-9 * earlier.1.abs());
@@ -228,13 +231,13 @@ fn steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     steps
 }
 
-/// A plot of totals over CPUs, both axes linear; every column shows its largest
+/// Draws totals over numbers of CPUs, both axes linear; every column shows its largest
 /// total.
-fn curve(points: &[(u64, f64)]) -> String {
+fn draw_curve(points: &[(u64, f64)]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return String::new();
     };
-    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let highest = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let span = (last.0 - first.0).max(1);
     let columns = usize::try_from(span + 1)
         .unwrap_or(usize::MAX)
@@ -246,7 +249,7 @@ fn curve(points: &[(u64, f64)]) -> String {
     };
     let mut next = points.iter().skip(1);
     for &(cpus, ms) in points {
-        // A total holds until the next point.
+        // A total applies until the next point.
         let until = next.next().map_or(last.0, |point| point.0);
         for height in &mut heights[place(cpus)..=place(until.max(cpus))] {
             *height = height.max(ms);
@@ -254,13 +257,13 @@ fn curve(points: &[(u64, f64)]) -> String {
     }
     let mut out = String::new();
     for level in (0..CURVE_ROWS).rev() {
-        let floor = most * level as f64 / CURVE_ROWS as f64;
+        let floor = highest * level as f64 / CURVE_ROWS as f64;
         let line: String = heights
             .iter()
             .map(|&height| if height > floor { '█' } else { ' ' })
             .collect();
         let label = if level + 1 == CURVE_ROWS {
-            time(Some(most))
+            format_time(Some(highest))
         } else {
             String::new()
         };
@@ -281,26 +284,26 @@ fn curve(points: &[(u64, f64)]) -> String {
     )
 }
 
-/// What moving changes: a sentence for the largest change, and a table.
-fn list_changes(record: &SpinPredictRecord) -> String {
-    let (touched, immune): (Vec<&MoveRecord>, Vec<&MoveRecord>) = record
+/// Describes what moving changes: a sentence on the largest change, and a table.
+fn describe_moves(record: &SpinPredictRecord) -> String {
+    let (changed, immune): (Vec<&MoveRecord>, Vec<&MoveRecord>) = record
         .moves
         .iter()
         .partition(|row| !row.immune && row.ratio.is_some());
     let mut out = String::new();
-    if let (Some(row), Some(from)) = (touched.first(), &record.from) {
-        let line = largest(row, &from.name, &record.processor.name);
+    if let (Some(row), Some(from)) = (changed.first(), &record.from) {
+        let line = describe_move(row, &from.name, &record.processor.name);
         out += &format!("{}\n\n", paragraph("  ", "    ", &line));
     }
-    let rows = touched.iter().map(|row| {
+    let rows = changed.iter().map(|row| {
         vec![
             row.algorithm.clone(),
             row.cpus.to_string(),
-            time(row.from_ms),
-            time(row.to_ms),
+            format_time(row.from_ms),
+            format_time(row.to_ms),
             row.ratio.map_or_else(|| "–".to_owned(), three_digits),
-            time(row.from_blind_gap_ms),
-            time(row.to_blind_gap_ms),
+            format_time(row.from_blind_gap_ms),
+            format_time(row.to_blind_gap_ms),
         ]
     });
     let header = [
@@ -325,7 +328,7 @@ fn list_changes(record: &SpinPredictRecord) -> String {
     out
 }
 
-fn largest(row: &MoveRecord, from: &str, to: &str) -> String {
+fn describe_move(row: &MoveRecord, from: &str, to: &str) -> String {
     let ratio = row.ratio.unwrap_or(1.0);
     let change = if ratio >= 1.0 {
         format!("{} times longer", three_digits(ratio))
@@ -335,11 +338,11 @@ fn largest(row: &MoveRecord, from: &str, to: &str) -> String {
     format!(
         "Moving from {from} to {to}: {} {} → {} with {} CPUs, {change}; blind gap {} → {}.",
         row.algorithm,
-        time(row.from_ms),
-        time(row.to_ms),
+        format_time(row.from_ms),
+        format_time(row.to_ms),
         row.cpus,
-        time(row.from_blind_gap_ms),
-        time(row.to_blind_gap_ms),
+        format_time(row.from_blind_gap_ms),
+        format_time(row.to_blind_gap_ms),
     )
 }
 
@@ -352,7 +355,7 @@ mod tests {
         let points: Vec<(u64, f64)> = (1..=128)
             .map(|cpus| (cpus, if cpus < 64 { 10.0 } else { 100.0 }))
             .collect();
-        let plot = curve(&points);
+        let plot = draw_curve(&points);
         assert_eq!(plot.lines().count(), CURVE_ROWS + 2);
         assert!(
             plot.lines().all(|line| line.chars().count() <= 80),
@@ -362,7 +365,7 @@ mod tests {
         let counts: Vec<usize> = plot.lines().take(CURVE_ROWS).map(filled).collect();
         assert!((28..34).contains(&counts[0]), "{plot}");
         assert_eq!(counts[CURVE_ROWS - 1], CURVE_COLUMNS);
-        assert_eq!(steps(&points), [(1, 10.0), (64, 100.0)]);
+        assert_eq!(find_steps(&points), [(1, 10.0), (64, 100.0)]);
     }
 
     #[test]
@@ -374,11 +377,11 @@ mod tests {
             changes_at: changes_at.to_vec(),
         };
         assert_eq!(
-            changes(&cliffs(&[2, 6, 17, 50])),
+            describe_changes(&cliffs(&[2, 6, 17, 50])),
             "changes at 2, 6, 17 and 50 CPUs"
         );
-        assert_eq!(changes(&cliffs(&[2])), "changes at 2 CPUs");
+        assert_eq!(describe_changes(&cliffs(&[2])), "changes at 2 CPUs");
         let all: Vec<u64> = (2..=128).collect();
-        assert_eq!(changes(&cliffs(&all)), "grows with every CPU");
+        assert_eq!(describe_changes(&cliffs(&all)), "grows with every CPU");
     }
 }

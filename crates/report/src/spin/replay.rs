@@ -1,4 +1,4 @@
-//! A replay as text: predictions beside measurements.
+//! A replay as text: predictions next to measurements.
 
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{grouped, nanoseconds, seconds, three_digits};
@@ -9,21 +9,21 @@ use pinwise_record::{
 
 /// A replay for a terminal.
 #[must_use]
-pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
+pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
-    out += &format!("{}\n", paragraph("", "  ", &means(record)));
-    for of in &record.algorithms {
+    out += &format!("{}\n", paragraph("", "  ", &describe_hint(record)));
+    for algorithm in &record.algorithms {
         let line = format!(
             "\n{}: {}",
-            visible(&of.algorithm),
-            describe_wait(of, record)
+            visible(&algorithm.algorithm),
+            describe_wait(algorithm, record)
         );
         out += &format!("{}\n", paragraph("", "  ", &line));
-        if of.contention.is_empty() {
-            out += &cells(of, record.experiment == ReplayExperiment::Handoff);
-            out += &format!("{}\n", paragraph("  ", "  ", &cost(of)));
+        if algorithm.contention.is_empty() {
+            out += &cells_table(algorithm, record.experiment == ReplayExperiment::Handoff);
+            out += &format!("{}\n", paragraph("  ", "  ", &describe_cost(algorithm)));
         } else {
-            out += &contention(of);
+            out += &contention_table(algorithm);
         }
     }
     out.push('\n');
@@ -60,9 +60,9 @@ fn title(record: &SpinReplayRecord) -> String {
     )
 }
 
-fn means(record: &SpinReplayRecord) -> String {
+fn describe_hint(record: &SpinReplayRecord) -> String {
     let hint = &record.hint;
-    let wanted = nanoseconds(hint.wanted_ns);
+    let requested = nanoseconds(hint.wanted_ns);
     let chip = record
         .chip
         .as_ref()
@@ -71,11 +71,11 @@ fn means(record: &SpinReplayRecord) -> String {
         format!(" (this processor's own takes {})", nanoseconds(ns))
     });
     let how = match hint.recipe {
-        Some(HintRecipe::Stretched) => format!("{wanted}{chip}, stretched by additions{own}"),
+        Some(HintRecipe::Stretched) => format!("{requested}{chip}, stretched by additions{own}"),
         Some(HintRecipe::Shortened) => {
-            format!("{wanted}{chip}, a chain of additions alone{own}")
+            format!("{requested}{chip}, a chain of additions alone{own}")
         }
-        _ => format!("{wanted}, this processor's own"),
+        _ => format!("{requested}, this processor's own"),
     };
     let achieved = hint
         .achieved_ns
@@ -94,28 +94,28 @@ fn means(record: &SpinReplayRecord) -> String {
     format!("A spin-wait hint takes {how}{achieved}.{wake}{priority}")
 }
 
-/// An algorithm's wait in words.
-fn describe_wait(of: &ReplayedAlgorithm, record: &SpinReplayRecord) -> String {
+/// Describes an algorithm's wait.
+fn describe_wait(algorithm: &ReplayedAlgorithm, record: &SpinReplayRecord) -> String {
     let time = |hints: u64| nanoseconds(hints as f64 * record.hint.wanted_ns);
-    let name = &of.name;
-    match of.total_hints {
+    let name = &algorithm.name;
+    match algorithm.total_hints {
         Some(0) => name.clone(),
         Some(total) => format!(
             "{name}; {} hints ({}) before it {}, at most {} ({}) without a look",
             grouped(total),
             time(total),
-            of.ends,
-            grouped(of.blind_gap_hints),
-            time(of.blind_gap_hints)
+            algorithm.ends,
+            grouped(algorithm.blind_gap_hints),
+            time(algorithm.blind_gap_hints)
         ),
         None => format!(
             "{name}; it never gives up, {} hints a look",
-            of.blind_gap_hints
+            algorithm.blind_gap_hints
         ),
     }
 }
 
-fn cells(of: &ReplayedAlgorithm, is_handoff: bool) -> String {
+fn cells_table(algorithm: &ReplayedAlgorithm, is_handoff: bool) -> String {
     let when = if is_handoff { "Held" } else { "Delay" };
     let header = [
         when,
@@ -126,11 +126,14 @@ fn cells(of: &ReplayedAlgorithm, is_handoff: bool) -> String {
         "Quartiles",
         "Error",
     ];
-    let rows = of.cells.iter().map(|cell| row(cell, is_handoff));
+    let rows = algorithm
+        .cells
+        .iter()
+        .map(|cell| cell_row(cell, is_handoff));
     table(&header, rows.collect())
 }
 
-fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
+fn cell_row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     let at_ms = if is_handoff {
         cell.hold_ms
     } else {
@@ -158,7 +161,7 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     ]
 }
 
-/// Two times with one unit, the larger one's.
+/// Formats a range of times in the unit of the larger one.
 fn format_range(low_us: f64, high_us: f64) -> String {
     let (scale, unit) = if high_us >= 1000.0 {
         (1e-3, "ms")
@@ -172,14 +175,14 @@ fn format_range(low_us: f64, high_us: f64) -> String {
     )
 }
 
-/// What the waits cost.
-fn cost(of: &ReplayedAlgorithm) -> String {
-    let measured: Vec<&ReplayMeasured> = of
+/// Describes what the waits cost.
+fn describe_cost(algorithm: &ReplayedAlgorithm) -> String {
+    let measured: Vec<&ReplayMeasured> = algorithm
         .cells
         .iter()
         .filter_map(|cell| cell.measured.as_ref())
         .collect();
-    let items: u64 = of.cells.iter().map(|cell| cell.items).sum();
+    let items: u64 = algorithm.cells.iter().map(|cell| cell.items).sum();
     if measured.is_empty() {
         return "All items were disturbed.".to_owned();
     }
@@ -201,7 +204,7 @@ fn cost(of: &ReplayedAlgorithm) -> String {
     )
 }
 
-fn contention(of: &ReplayedAlgorithm) -> String {
+fn contention_table(algorithm: &ReplayedAlgorithm) -> String {
     let header = [
         "Threads",
         "Million per CPU second",
@@ -218,5 +221,5 @@ fn contention(of: &ReplayedAlgorithm) -> String {
             format!("{:.2}", cell.parks_per_1000),
         ]
     };
-    table(&header, of.contention.iter().map(row).collect())
+    table(&header, algorithm.contention.iter().map(row).collect())
 }

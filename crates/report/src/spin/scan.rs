@@ -1,4 +1,4 @@
-//! The loops with spin-wait hints in binaries, as text.
+//! The loops with spin-wait hints in binaries as text.
 
 use std::collections::HashMap;
 
@@ -6,32 +6,32 @@ use crate::style::{Palette, paragraph, shorten, visible};
 use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 
-/// Functions of equal loops that are named.
+/// The most functions that are listed for equal loops.
 const MAX_FUNCTIONS: usize = 6;
 
-/// Failing loops that the verdict names.
+/// The most failing loops that the verdict lists.
 const MAX_FAILING_LOOPS: usize = 4;
 
 /// The loops file by file, then the verdict on the limit.
 #[must_use]
-pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
+pub fn render_spin_scan(record: &SpinScan, palette: Palette) -> String {
     let mut text = String::new();
     for (index, binary) in record.binaries.iter().enumerate() {
-        let loops: Vec<&ScannedLoop> = list_loops_of_file(record, index);
+        let loops: Vec<&ScannedLoop> = sort_loops_of_file(record, index);
         text += &palette.strong(&paragraph("", "  ", &visible(&binary.path)));
         text += "\n";
-        text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
+        text += &paragraph("  ", "  ", &describe_file(record, index, loops.len()));
         text += "\n\n";
         for equal in group_equal(&loops, record.cpus) {
-            text += &show_loops(&equal, record.cpus, palette);
+            text += &describe_equal_loops(&equal, record.cpus, palette);
             text += "\n";
         }
     }
     if record.loops.is_empty() || !record.loops.iter().all(has_deadline) {
-        text += &paragraph("", "  ", &costs(record));
+        text += &paragraph("", "  ", &describe_hint_costs(record));
         text += "\n";
     }
-    if let Some(verdict) = verdict(record) {
+    if let Some(verdict) = describe_verdict(record) {
         let verdict = paragraph("", "  ", &verdict);
         text += &match record.passed {
             Some(true) => palette.good(&verdict),
@@ -42,8 +42,8 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
     text + &palette.record_line(&record.id)
 }
 
-/// A file's loops: those that fail first, then by how long they are blind.
-fn list_loops_of_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
+/// A file's loops: failing ones first, then those with the longest blind gap.
+fn sort_loops_of_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
     let of_file = record.loops.iter().filter(|one| one.binary == index);
     let mut loops: Vec<&ScannedLoop> = of_file.collect();
     loops.sort_by_key(|one| {
@@ -53,7 +53,7 @@ fn list_loops_of_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
     loops
 }
 
-fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
+fn describe_file(record: &SpinScan, index: usize, loops: usize) -> String {
     let binary = &record.binaries[index];
     let mut text = format!(
         "{}, {} of code: {} and {} that {}",
@@ -73,13 +73,17 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
     text + "."
 }
 
-/// Groups loops with the same description, in the order of the first of each: a lock that is
-/// inlined everywhere is listed once.
+/// Groups loops with the same description, in the order of the first of each, so that a lock that
+/// is inlined everywhere is listed once.
 fn group_equal<'l>(loops: &[&'l ScannedLoop], cpus: u64) -> Vec<Vec<&'l ScannedLoop>> {
     let mut groups: Vec<Vec<&ScannedLoop>> = Vec::new();
     let mut known = HashMap::new();
     for one in loops {
-        let key = (one.fails, words(one, cpus, false), algorithm(one));
+        let key = (
+            one.fails,
+            describe_loop(one, cpus, false),
+            describe_algorithm(one),
+        );
         let at = *known.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
             Some(group) => group.push(one),
@@ -89,8 +93,9 @@ fn group_equal<'l>(loops: &[&'l ScannedLoop], cpus: u64) -> Vec<Vec<&'l ScannedL
     groups
 }
 
-/// "and 812 more in lock (3), unlock and 240 more functions"
-fn name_more(more: &[&ScannedLoop]) -> Option<String> {
+/// Lists equal loops by function: "and 812 more of the same in lock (3), unlock, 240 more
+/// functions".
+fn list_more(more: &[&ScannedLoop]) -> Option<String> {
     let mut functions: Vec<(&str, usize)> = Vec::new();
     let mut places = HashMap::new();
     for one in more {
@@ -117,7 +122,7 @@ fn name_more(more: &[&ScannedLoop]) -> Option<String> {
     (!more.is_empty()).then(|| format!("and {many} more of the same in {}", named.join(", ")))
 }
 
-fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
+fn describe_equal_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
     let Some((one, more)) = equal.split_first() else {
         return String::new();
     };
@@ -133,9 +138,9 @@ fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
     };
     let mut text = format!("{head}\n");
     let clauses = [
-        Some(words(one, cpus, more.is_empty())),
-        algorithm(one),
-        name_more(more),
+        Some(describe_loop(one, cpus, more.is_empty())),
+        describe_algorithm(one),
+        list_more(more),
     ];
     for line in clauses.into_iter().flatten() {
         text += &paragraph("    ", "    ", &line);
@@ -144,8 +149,8 @@ fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
     text
 }
 
-/// What it is known as.
-fn algorithm(one: &ScannedLoop) -> Option<String> {
+/// Describes the known algorithm that a loop matches best.
+fn describe_algorithm(one: &ScannedLoop) -> Option<String> {
     let first = one.algorithms.first()?;
     Some(format!(
         "{} ({}): {}",
@@ -153,9 +158,9 @@ fn algorithm(one: &ScannedLoop) -> Option<String> {
     ))
 }
 
-/// What it does, and how long it does not look; for one loop alone with the address of the loop
-/// around it.
-fn words(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
+/// Describes what a loop does, and its blind gap; if it stands for no others, with the address of
+/// the loop around it.
+fn describe_loop(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
     let does = match (&one.kind, &one.outer) {
         (SpinKind::Polling, _) => "Looks and hints".to_owned(),
         (SpinKind::BlindDelay, Some(outer)) if is_alone => {
@@ -179,7 +184,7 @@ fn words(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
         );
     }
     let Some(hints) = one.gap_hints else {
-        if let (Some(row), Some(range)) = (&one.gap_from, range(&one.gaps)) {
+        if let (Some(row), Some(range)) = (&one.gap_from, describe_gaps(&one.gaps)) {
             return format!(
                 "{does}; how often {between} is not in the code. As {row} with {}: {range}.",
                 count_of(cpus, "CPU", "CPUs")
@@ -188,7 +193,7 @@ fn words(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
         return format!("{does}; how often {between} is not known from the code.");
     };
     let mut text = format!("{does}: {} {between}", count_of(hints, "hint", "hints"));
-    if let Some(range) = range(&one.gaps) {
+    if let Some(range) = describe_gaps(&one.gaps) {
         text += &format!(", {range}");
     }
     text + "."
@@ -198,8 +203,8 @@ fn has_deadline(one: &ScannedLoop) -> bool {
     one.gap_from.as_deref() == Some("deadline")
 }
 
-/// From the shortest to the longest blind gap.
-fn range(gaps: &[GapOnChip]) -> Option<String> {
+/// Describes the shortest and the longest blind gap on known chips.
+fn describe_gaps(gaps: &[GapOnChip]) -> Option<String> {
     let mut known: Vec<(f64, &str)> = gaps
         .iter()
         .filter_map(|gap| Some((gap.ns?, gap.chip.as_str())))
@@ -213,8 +218,8 @@ fn range(gaps: &[GapOnChip]) -> Option<String> {
     Some(format!("{low} on {} to {high} on {}", least.1, most.1))
 }
 
-/// What one hint costs on each chip.
-fn costs(record: &SpinScan) -> String {
+/// Describes what one hint costs on each chip.
+fn describe_hint_costs(record: &SpinScan) -> String {
     let costs: Vec<String> = record
         .chips
         .iter()
@@ -223,8 +228,8 @@ fn costs(record: &SpinScan) -> String {
     format!("One hint takes: {}.", costs.join(", "))
 }
 
-/// What the limit says.
-fn verdict(record: &SpinScan) -> Option<String> {
+/// Describes whether the loops pass the limit; `None` without a limit.
+fn describe_verdict(record: &SpinScan) -> Option<String> {
     let limit = nanoseconds(record.max_blind_gap_ns?);
     let failing: Vec<&ScannedLoop> = record
         .loops
@@ -233,14 +238,14 @@ fn verdict(record: &SpinScan) -> Option<String> {
         .collect();
     let is_unknown = |one: &&ScannedLoop| one.gaps.iter().all(|gap| gap.ns.is_none());
     let unknown = record.loops.iter().filter(is_unknown).count() as u64;
-    let unsaid = match unknown {
+    let unknown_gaps = match unknown {
         0 => String::new(),
         1 => " The blind gap of 1 loop is unknown.".to_owned(),
         many => format!(" The blind gaps of {many} loops are unknown."),
     };
     if failing.is_empty() {
         return Some(format!(
-            "Passed: no known blind gap is longer than {limit}.{unsaid}"
+            "Passed: no known blind gap is longer than {limit}.{unknown_gaps}"
         ));
     }
     let shown = failing.iter().take(MAX_FAILING_LOOPS);
@@ -250,14 +255,14 @@ fn verdict(record: &SpinScan) -> Option<String> {
     }
     let all = record.loops.len() as u64;
     Some(format!(
-        "Failed: {} of {} against a limit of {limit}: {}.{unsaid}",
+        "Failed: {} of {} against a limit of {limit}: {}.{unknown_gaps}",
         failing.len(),
         count_of(all, "loop", "loops"),
         named.join("; ")
     ))
 }
 
-/// A failing loop, and on which chips.
+/// Names a failing loop, and its gaps on the chips on which it fails.
 fn name_loop(record: &SpinScan, one: &ScannedLoop) -> String {
     let file = &record.binaries[one.binary].path;
     let file = file.rsplit('/').next().unwrap_or(file);
@@ -284,9 +289,9 @@ mod tests {
     const SCANNED: &str = include_str!("../../../../tests/data/records/spin-scan.json");
 
     #[test]
-    fn equal_loops_are_shown_once() {
+    fn equal_loops_share_an_entry() {
         let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
-        let text = |record: &SpinScan| spin_scan(record, Palette::new(false));
+        let text = |record: &SpinScan| render_spin_scan(record, Palette::new(false));
         let before = text(&record).lines().count();
         for at in 0..1000_usize {
             let mut one = record.loops[0].clone();

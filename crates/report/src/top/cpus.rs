@@ -1,20 +1,19 @@
-//! CPUs grouped by package, last-level cache and core, siblings side by side.
+//! Lays out CPUs by package, last-level cache and core, siblings next to each other.
 //!
-//! Three sizes of cells, the largest whose rows fit: number, load and thread;
-//! number and load; one character for the load.
+//! A cell shows number, load and thread; or number and load; or one character for the load. The
+//! largest kind of cell is used whose rows fit.
 
-use super::cut::{pad_left_aligned, right, safe};
-use super::table::glyph;
+use super::cut::{pad_left_aligned, pad_right_aligned, safe};
+use super::table::load_character;
 use super::{Focus, Piece, Row, Tone, View};
 use crate::style::width;
 use pinwise_record::{CpuState, TopCpu, TopRecord};
 
-/// Columns between cores, and between groups side by side.
-const GAP: usize = 1;
+/// The number of columns between cores, and between groups.
+const CORE_GAP: usize = 1;
 const GROUP_GAP: usize = 3;
-/// Columns of a cell that names its thread: fewer cannot distinguish names, more
-/// are empty.
-const NAMED: std::ops::RangeInclusive<usize> = 15..=30;
+/// The width of a cell with a thread's name: in fewer columns names look alike, more stay empty.
+const NAMED_CELL_WIDTH: std::ops::RangeInclusive<usize> = 15..=30;
 
 /// CPUs that share a last-level cache.
 struct Group<'a> {
@@ -37,18 +36,18 @@ enum Cell {
 #[derive(Clone, Copy)]
 struct Grid {
     cell: Cell,
-    /// Columns of a cell.
+    /// Width of a cell.
     cell_width: usize,
-    /// Digits of the largest number.
+    /// Digits of the largest CPU number.
     digits: usize,
-    /// CPUs of the largest core.
+    /// Number of CPUs of the largest core.
     siblings: usize,
-    /// Columns of a label with the space behind it.
+    /// Width of a label, with the space after it.
     label: usize,
-    /// Cores in a row of a group.
-    across: usize,
-    /// Groups in a row.
-    abreast: usize,
+    /// Number of cores in a row of a group.
+    cores_per_row: usize,
+    /// Number of groups next to each other.
+    groups_per_row: usize,
     ascii: bool,
 }
 
@@ -58,12 +57,12 @@ pub(super) struct CpuRows {
 }
 
 impl CpuRows {
-    /// Lays out CPUs in at most this many rows, if any size of cells allows it. If CPUs have the
-    /// focus, names matter more than rows.
+    /// Lays out CPUs in at most this many rows, if any kind of cell allows it. If CPUs have the
+    /// focus, cells have names even if that takes more rows.
     pub(super) fn new(record: &TopRecord, view: &View, width: usize, max_rows: usize) -> Self {
-        let groups = groups(record);
+        let groups = group_cpus(record);
         let grids = Grid::candidates(&groups, width, view.ascii);
-        let fits = |grid: &&Grid| grid.count(&groups) <= max_rows;
+        let fits = |grid: &&Grid| grid.count_rows(&groups) <= max_rows;
         let named = |grid: &&Grid| grid.cell == Cell::Named;
         let grid = match view.focus {
             Focus::Cpus => grids.iter().rfind(named).or(grids.last()),
@@ -78,19 +77,18 @@ impl CpuRows {
         self.rows
     }
 
-    /// At most this many rows from the `top`-th on; the last one says how many
-    /// follow.
-    pub(super) fn scroll_rows(self, most: usize, top: usize) -> Vec<Row> {
+    /// At most `max` rows from the `top`-th on; if some are hidden, the last row says how many.
+    pub(super) fn scroll_rows(self, max: usize, top: usize) -> Vec<Row> {
         let count = self.rows.len();
-        if count <= most {
+        if count <= max {
             return self.rows;
         }
         let top = top.min(count.saturating_sub(1));
-        // In a single row CPUs say more than words about them.
-        let shown = if most < 2 { most } else { most - 1 };
+        // A single row shows CPUs, not the number of hidden rows.
+        let shown = if max < 2 { max } else { max - 1 };
         let mut rows: Vec<Row> = self.rows.into_iter().skip(top).take(shown).collect();
         let below = count.saturating_sub(top + rows.len());
-        if most > 1 {
+        if max > 1 {
             let text = format!("{top} rows of CPUs above, {below} below: Tab, arrows");
             rows.push(vec![Piece::new(text, Tone::Faint)]);
         }
@@ -98,9 +96,9 @@ impl CpuRows {
     }
 }
 
-fn groups(record: &TopRecord) -> Vec<Group<'_>> {
+fn group_cpus(record: &TopRecord) -> Vec<Group<'_>> {
     let mut cpus: Vec<&TopCpu> = record.cpus.iter().collect();
-    // CPUs that the machine's description lacks come last.
+    // CPUs whose place is unknown come last.
     let key = |cpu: &TopCpu| {
         let last = |unit: Option<usize>| unit.unwrap_or(usize::MAX);
         (last(cpu.package), last(cpu.llc), last(cpu.core), cpu.cpu)
@@ -111,7 +109,7 @@ fn groups(record: &TopRecord) -> Vec<Group<'_>> {
     let domains = cpus.chunk_by(|a, b| (a.package, a.llc) == (b.package, b.llc));
     domains
         .map(|cpus| Group {
-            label: label(cpus, packages.len() > 1),
+            label: group_label(cpus, packages.len() > 1),
             cores: cpus
                 .chunk_by(|a, b| a.core.is_some() && a.core == b.core)
                 .map(<[&TopCpu]>::to_vec)
@@ -120,7 +118,7 @@ fn groups(record: &TopRecord) -> Vec<Group<'_>> {
         .collect()
 }
 
-fn label(cpus: &[&TopCpu], has_packages: bool) -> String {
+fn group_label(cpus: &[&TopCpu], has_packages: bool) -> String {
     let first = cpus.first();
     let package = first.and_then(|cpu| cpu.package).filter(|_| has_packages);
     let llc = first.and_then(|cpu| cpu.llc);
@@ -133,7 +131,7 @@ fn label(cpus: &[&TopCpu], has_packages: bool) -> String {
 }
 
 impl Grid {
-    /// From cells that show the most to those that need the least room.
+    /// The possible grids, from cells that show the most to those that need the least room.
     fn candidates(groups: &[Group<'_>], columns: usize, ascii: bool) -> Vec<Self> {
         let cores = || groups.iter().flat_map(|group| &group.cores);
         let siblings = cores().map(Vec::len).max().unwrap_or(1).max(1);
@@ -152,13 +150,13 @@ impl Grid {
             digits,
             siblings,
             label,
-            across: 1,
-            abreast: 1,
+            cores_per_row: 1,
+            groups_per_row: 1,
             ascii,
         };
         let inner = columns.saturating_sub(label);
-        let mut found: Vec<Self> = (1..=largest)
-            .map_while(|across| base.add_names(inner, across))
+        let mut candidates: Vec<Self> = (1..=largest)
+            .map_while(|cores_per_row| base.with_named_cells(inner, cores_per_row))
             .collect();
         for (cell, cell_width) in [(Cell::Numbered, digits + 5), (Cell::Glyph, 1)] {
             let grid = Self {
@@ -166,41 +164,44 @@ impl Grid {
                 cell_width,
                 ..base
             };
-            found.extend(grid.fill_row(columns, largest));
+            candidates.extend(grid.fill_width(columns, largest));
         }
-        found
+        candidates
     }
 
-    fn add_names(self, inner: usize, across: usize) -> Option<Self> {
-        let block = (inner + GAP) / across;
-        let cells = block.checked_sub(GAP + self.frame())?;
+    fn with_named_cells(self, inner: usize, cores_per_row: usize) -> Option<Self> {
+        let block = (inner + CORE_GAP) / cores_per_row;
+        let cells = block.checked_sub(CORE_GAP + self.frame_width())?;
         let cell_width = cells / self.siblings;
-        (cell_width >= *NAMED.start()).then_some(Self {
+        (cell_width >= *NAMED_CELL_WIDTH.start()).then_some(Self {
             cell: Cell::Named,
-            cell_width: cell_width.min(*NAMED.end()),
-            across,
+            cell_width: cell_width.min(*NAMED_CELL_WIDTH.end()),
+            cores_per_row,
             ..self
         })
     }
 
-    /// As many cores and groups in a row as it has room for.
-    fn fill_row(self, columns: usize, largest: usize) -> Option<Self> {
+    /// Puts as many cores and groups into a row as fit; `None` if no core fits.
+    fn fill_width(self, columns: usize, largest: usize) -> Option<Self> {
         let inner = columns.checked_sub(self.label)?;
-        let across = ((inner + GAP) / (self.block() + GAP)).min(largest);
-        if across == 0 {
+        let cores_per_row = ((inner + CORE_GAP) / (self.core_width() + CORE_GAP)).min(largest);
+        if cores_per_row == 0 {
             return None;
         }
-        let grid = Self { across, ..self };
-        let is_whole = across == largest;
-        let abreast = (columns + GROUP_GAP) / (grid.group() + GROUP_GAP);
+        let grid = Self {
+            cores_per_row,
+            ..self
+        };
+        let is_whole = cores_per_row == largest;
+        let groups_per_row = (columns + GROUP_GAP) / (grid.group_width() + GROUP_GAP);
         Some(Self {
-            abreast: if is_whole { abreast.max(1) } else { 1 },
+            groups_per_row: if is_whole { groups_per_row.max(1) } else { 1 },
             ..grid
         })
     }
 
-    /// Columns of a core beside its cells: brackets, and separators of siblings.
-    const fn frame(self) -> usize {
+    /// Width of a core's brackets and separators.
+    const fn frame_width(self) -> usize {
         match self.cell {
             Cell::Glyph => 0,
             Cell::Named | Cell::Numbered if self.siblings > 1 => self.siblings + 1,
@@ -208,28 +209,28 @@ impl Grid {
         }
     }
 
-    const fn block(self) -> usize {
-        self.cell_width * self.siblings + self.frame()
+    const fn core_width(self) -> usize {
+        self.cell_width * self.siblings + self.frame_width()
     }
 
-    const fn group(self) -> usize {
-        self.label + self.across * (self.block() + GAP) - GAP
+    const fn group_width(self) -> usize {
+        self.label + self.cores_per_row * (self.core_width() + CORE_GAP) - CORE_GAP
     }
 
     fn group_rows(self, group: &Group<'_>) -> usize {
-        group.cores.len().div_ceil(self.across)
+        group.cores.len().div_ceil(self.cores_per_row)
     }
 
-    fn count(self, groups: &[Group<'_>]) -> usize {
-        let abreast = groups.chunks(self.abreast);
-        abreast
+    fn count_rows(self, groups: &[Group<'_>]) -> usize {
+        let groups_per_row = groups.chunks(self.groups_per_row);
+        groups_per_row
             .map(|groups| groups.iter().map(|g| self.group_rows(g)).max().unwrap_or(0))
             .sum()
     }
 
     fn rows(self, groups: &[Group<'_>]) -> Vec<Row> {
         let mut rows = Vec::new();
-        for groups in groups.chunks(self.abreast) {
+        for groups in groups.chunks(self.groups_per_row) {
             let count = groups.iter().map(|g| self.group_rows(g)).max();
             for line in 0..count.unwrap_or(0) {
                 let mut row = Row::new();
@@ -250,24 +251,25 @@ impl Grid {
             let label = if line == 0 { group.label.as_str() } else { "" };
             row.push(Piece::new(pad_left_aligned(label, self.label), Tone::Faint));
         }
-        for place in 0..self.across {
+        for place in 0..self.cores_per_row {
             if place > 0 {
-                row.push(Piece::plain(" ".repeat(GAP)));
+                row.push(Piece::plain(" ".repeat(CORE_GAP)));
             }
-            match group.cores.get(line * self.across + place) {
+            match group.cores.get(line * self.cores_per_row + place) {
                 Some(core) => self.draw_core(core, row),
-                None => row.push(Piece::plain(" ".repeat(self.block()))),
+                None => row.push(Piece::plain(" ".repeat(self.core_width()))),
             }
         }
     }
 
-    /// A core; brackets if siblings were busy at the same time for at least half of the interval: n
-    /// CPUs with b busy ones on average have two or more for (b − 1) / (n − 1) of it.
+    /// Draws a core, in brackets if its siblings were busy at the same time for at least half of
+    /// the interval. If b of n CPUs are busy on average, two or more are busy for at least (b − 1)
+    /// / (n − 1) of the interval.
     fn draw_core(self, cpus: &[&TopCpu], row: &mut Row) {
         let busy: f64 = cpus.iter().filter_map(|cpu| cpu.busy_percent).sum();
         let spare = cpus.len().saturating_sub(1) as f64;
         let is_shared = spare > 0.0 && (busy - 100.0) / spare >= 50.0;
-        let has_frame = self.frame() > 0;
+        let has_frame = self.frame_width() > 0;
         let edge = |shared: &'static str| match (has_frame, is_shared) {
             (false, _) => Piece::plain(""),
             (true, true) => Piece::new(shared, Tone::Warn),
@@ -278,7 +280,7 @@ impl Grid {
             if place > 0 && has_frame {
                 row.push(Piece::new("|", Tone::Faint));
             }
-            row.push(self.cell(cpu));
+            row.push(self.draw_cell(cpu));
         }
         let missing = self.siblings.saturating_sub(cpus.len());
         let part = self.cell_width + usize::from(has_frame);
@@ -286,24 +288,24 @@ impl Grid {
         row.push(Piece::plain(" ".repeat(missing * part)));
     }
 
-    fn cell(self, cpu: &TopCpu) -> Piece {
+    fn draw_cell(self, cpu: &TopCpu) -> Piece {
         let load = cpu.busy_percent;
-        let tone = Tone::Heat(load.map_or(0, heat));
+        let tone = Tone::Heat(load.map_or(0, heat_class));
         if self.cell == Cell::Glyph {
-            return Piece::new(load.map_or('?', glyph).to_string(), tone);
+            return Piece::new(load.map_or('?', load_character).to_string(), tone);
         }
-        let number = right(&cpu.cpu.to_string(), self.digits);
+        let number = pad_right_aligned(&cpu.cpu.to_string(), self.digits);
         let load = load.map_or("?".to_owned(), |load| format!("{:.0}%", load.min(100.0)));
-        let head = format!("{number} {}", right(&load, 4));
+        let head = format!("{number} {}", pad_right_aligned(&load, 4));
         let text = match self.cell {
-            Cell::Named => format!("{head} {}", self.thread(cpu)),
+            Cell::Named => format!("{head} {}", self.thread_name(cpu)),
             Cell::Numbered | Cell::Glyph => head,
         };
         Piece::new(pad_left_aligned(&text, self.cell_width), tone)
     }
 
-    /// Who used most of a CPU.
-    fn thread(self, cpu: &TopCpu) -> String {
+    /// The thread that used most of a CPU's time, or what the CPU did.
+    fn thread_name(self, cpu: &TopCpu) -> String {
         match (&cpu.busiest, &cpu.state) {
             (Some(busiest), _) if busiest.percent >= 0.5 => match &busiest.name {
                 Some(name) => safe(name, self.ascii),
@@ -320,7 +322,7 @@ impl Grid {
     }
 }
 
-fn heat(percent: f64) -> u8 {
+fn heat_class(percent: f64) -> u8 {
     let steps = [5.0, 30.0, 60.0, 90.0];
     let passed = steps.iter().filter(|step| percent >= **step).count();
     u8::try_from(passed).unwrap_or(0)

@@ -1,11 +1,11 @@
-//! Text that fits a number of columns, from names that may hold anything.
+//! Fits text to a number of columns; names may contain anything.
 
 use super::{Piece, Row};
 use crate::style::{is_hidden, truncate, width};
 
-/// A name without anything that could deceive a terminal or a reader: control characters, marks
-/// that write into the previous cell (or change the direction of writing), and, for ASCII-only
-/// terminals, everything else become `?`.
+/// Replaces by `?` what could deceive a terminal or a reader: control characters, marks that write
+/// into the previous cell or change the direction of writing, and on ASCII-only terminals all other
+/// characters.
 pub(super) fn safe(name: &str, ascii: bool) -> String {
     let shown = |c: char| {
         let is_bad = is_hidden(c) || width(c.encode_utf8(&mut [0; 4])) == 0;
@@ -18,12 +18,12 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
     name.chars().map(shown).collect()
 }
 
-/// At most this many columns of a text, with `~` if it was longer.
+/// Cuts a text to this many columns, with `~` at the end if it was longer.
 pub(super) fn shorten_to(text: &str, columns: usize) -> String {
     truncate(text, columns, '~')
 }
 
-/// Exactly this many columns, the text on the left.
+/// Pads or cuts a text to exactly this many columns, left-aligned.
 pub(super) fn pad_left_aligned(text: &str, columns: usize) -> String {
     let mut text = shorten_to(text, columns);
     let missing = columns.saturating_sub(width(&text));
@@ -31,8 +31,8 @@ pub(super) fn pad_left_aligned(text: &str, columns: usize) -> String {
     text
 }
 
-/// Exactly this many columns, the text on the right.
-pub(super) fn right(text: &str, columns: usize) -> String {
+/// Pads or cuts a text to exactly this many columns, right-aligned.
+pub(super) fn pad_right_aligned(text: &str, columns: usize) -> String {
     let text = shorten_to(text, columns);
     let missing = columns.saturating_sub(width(&text));
     format!("{}{text}", " ".repeat(missing))
@@ -48,8 +48,8 @@ pub(super) fn cut_row(row: &mut Row, columns: usize) {
     row.retain(|piece| !piece.text.is_empty());
 }
 
-/// Pieces with two spaces between them, as many from the left as fit.
-pub(super) fn fitting(pieces: Vec<Piece>, columns: usize) -> Row {
+/// Joins pieces with two spaces between them, as many as fit.
+pub(super) fn join_pieces(pieces: Vec<Piece>, columns: usize) -> Row {
     let mut row = Row::new();
     let mut used = 0;
     for piece in pieces {

@@ -1,21 +1,21 @@
-//! The lines above and below: what is watched and how, moves, sharing, keys.
+//! The lines above and below: what is watched, migrations, SMT sharing, keys.
 
-use super::cut::{fitting, safe};
+use super::cut::{join_pieces, safe};
 use super::view::{PromptKind, View};
 use super::{Piece, Row, Tone};
 use pinwise_format::three_digits;
 use pinwise_record::{TopRecord, TopSharing};
 
-/// Title, moves, sharing.
-pub(super) fn rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
+/// The title, migrations and SMT sharing, a row each.
+pub(super) fn make_header_rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
     vec![
-        title(record, view, width),
-        moves(record, width),
+        title_row(record, view, width),
+        migrations_row(record, width),
         sharing_row(record, width),
     ]
 }
 
-fn title(record: &TopRecord, view: &View, width: usize) -> Row {
+fn title_row(record: &TopRecord, view: &View, width: usize) -> Row {
     let mut pieces = vec![Piece::new("pinwise top", Tone::Strong)];
     let host = safe(&record.host, view.ascii);
     if !host.is_empty() {
@@ -43,12 +43,12 @@ fn title(record: &TopRecord, view: &View, width: usize) -> Row {
         format!("{:.2} s", record.interval_s),
         Tone::Faint,
     ));
-    fitting(pieces, width)
+    join_pieces(pieces, width)
 }
 
-fn moves(record: &TopRecord, width: usize) -> Row {
+fn migrations_row(record: &TopRecord, width: usize) -> Row {
     let moves = &record.migrations_per_s;
-    let head = format!("migrations/s {}", rate(moves.total()));
+    let head = format!("migrations/s {}", format_rate(moves.total()));
     let mut pieces = vec![Piece::plain(head)];
     let levels = [
         ("package", moves.package),
@@ -59,13 +59,13 @@ fn moves(record: &TopRecord, width: usize) -> Row {
         ("unknown", moves.unknown),
     ];
     for (name, count) in levels.into_iter().filter(|(_, count)| *count > 0.0) {
-        pieces.push(Piece::plain(format!("{name} {}", rate(count))));
+        pieces.push(Piece::plain(format!("{name} {}", format_rate(count))));
     }
     if record.lost > 0 {
         let text = format!("{} records lost", record.lost);
         pieces.push(Piece::new(text, Tone::Warn));
     }
-    fitting(pieces, width)
+    join_pieces(pieces, width)
 }
 
 fn sharing_row(record: &TopRecord, width: usize) -> Row {
@@ -80,7 +80,7 @@ fn sharing_row(record: &TopRecord, width: usize) -> Row {
     };
     let is_bad = sharing.avoidable.is_some_and(|cores| cores >= 0.5);
     let tone = if is_bad { Tone::Warn } else { Tone::Plain };
-    let mut pieces = vec![Piece::new(sharing_now(sharing), tone)];
+    let mut pieces = vec![Piece::new(describe_sharing_now(sharing), tone)];
     pieces.push(Piece::plain(match sharing.avoidable {
         Some(avoidable) => format!(
             "mean {:.1} while {:.1}, avoidable {avoidable:.1}",
@@ -91,10 +91,10 @@ fn sharing_row(record: &TopRecord, width: usize) -> Row {
             sharing.shared, sharing.idle
         ),
     }));
-    fitting(pieces, width)
+    join_pieces(pieces, width)
 }
 
-fn sharing_now(sharing: &TopSharing) -> String {
+fn describe_sharing_now(sharing: &TopSharing) -> String {
     let (Some(shared), Some(idle)) = (sharing.shared_now, sharing.idle_now) else {
         return format!("SMT sharing of {} cores by polling:", sharing.cores);
     };
@@ -129,7 +129,7 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
         let typed = format!("{}_", safe(&prompt.text, view.ascii));
         return vec![
             vec![Piece::new(question, Tone::Strong), Piece::plain(typed)],
-            vec![Piece::plain(safe(&prompt.outlook, view.ascii))],
+            vec![Piece::plain(safe(&prompt.preview, view.ascii))],
         ];
     }
     if let Some(message) = &view.message {
@@ -154,11 +154,11 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
         pieces.push(Piece::new(text, Tone::Warn));
     }
     pieces.extend([Piece::plain("Tab CPUs"), Piece::plain("space pause")]);
-    vec![fitting(pieces, width)]
+    vec![join_pieces(pieces, width)]
 }
 
-/// A rate in few characters: `0.4`, `12`, `3400`, `123k`.
-pub(super) fn rate(value: f64) -> String {
+/// Formats a rate in few characters: `0.4`, `12`, `3400`, `123k`.
+pub(super) fn format_rate(value: f64) -> String {
     if !value.is_finite() {
         "?".to_owned()
     } else if value >= 99_999.5 {

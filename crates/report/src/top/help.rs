@@ -1,4 +1,4 @@
-//! The page of keys.
+//! The help page: keys and column headings.
 
 use super::{Piece, Row, Size, Tone};
 
@@ -39,7 +39,7 @@ const WORDS: [(&str, &str); 5] = [
     ),
 ];
 
-pub(super) fn rows(size: Size) -> Vec<Row> {
+pub(super) fn make_help_rows(size: Size) -> Vec<Row> {
     let first = if size.width < 50 { 6 } else { 18 };
     let row = |(key, words): (&str, &str)| {
         vec![

@@ -1,4 +1,4 @@
-//! Rows into cells of a terminal, or into text.
+//! Draws rows into the cells of a terminal, or converts them to text.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
@@ -14,13 +14,13 @@ pub fn draw(rows: &[Row], is_colored: bool, buffer: &mut Buffer) {
         let mut x = area.left();
         for piece in row {
             let left = usize::from(area.right().saturating_sub(x));
-            let style = style(piece.tone, is_colored);
+            let style = tone_style(piece.tone, is_colored);
             (x, _) = buffer.set_stringn(x, y, &piece.text, left, style);
         }
     }
 }
 
-fn style(tone: Tone, is_colored: bool) -> Style {
+fn tone_style(tone: Tone, is_colored: bool) -> Style {
     let plain = Style::new();
     match tone {
         Tone::Plain => plain,
@@ -29,7 +29,7 @@ fn style(tone: Tone, is_colored: bool) -> Style {
         Tone::Chosen => plain.add_modifier(Modifier::REVERSED),
         Tone::Warn if is_colored => plain.fg(Color::Yellow),
         Tone::Warn => plain.add_modifier(Modifier::BOLD),
-        // No heat without load.
+        // An idle CPU has no background.
         Tone::Heat(0) => plain,
         Tone::Heat(class) if is_colored => {
             let place = usize::from(class).min(HEAT.len() - 1);
@@ -41,9 +41,9 @@ fn style(tone: Tone, is_colored: bool) -> Style {
     }
 }
 
-/// The rows as text, each with a line end and no spaces before it.
+/// Converts rows to text, each with a line break, without trailing spaces.
 #[must_use]
-pub fn text(rows: &[Row], palette: Palette) -> String {
+pub fn rows_to_text(rows: &[Row], palette: Palette) -> String {
     let mut text = String::new();
     for row in rows {
         let last = row.iter().rposition(|p| !p.text.trim_end().is_empty());

@@ -1,7 +1,7 @@
-//! The table of threads: as many columns as fit.
+//! The table of threads, with as many columns as fit.
 
-use super::cut::{pad_left_aligned, right, safe};
-use super::header::rate;
+use super::cut::{pad_left_aligned, pad_right_aligned, safe};
+use super::header::format_rate;
 use super::view::View;
 use super::{Piece, Row, Tone};
 use pinwise_record::{ThreadState, TopRecord, TopThread};
@@ -24,8 +24,8 @@ enum Column {
 }
 
 impl Column {
-    /// In this order columns are added as the screen gets wider.
-    const BY_WORTH: [Self; 11] = [
+    /// Columns in the order in which they are added as the screen gets wider.
+    const BY_PRIORITY: [Self; 11] = [
         Self::Thread,
         Self::Cpu,
         Self::Name,
@@ -80,18 +80,18 @@ impl Column {
     }
 }
 
-/// Columns for a list of allowed CPUs if there is room.
-const LONGEST_LIST: usize = 24;
+/// The most columns of a list of allowed CPUs.
+const MAX_LIST_WIDTH: usize = 24;
 
-/// Columns with their widths, from left to right.
-fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
+/// Chooses columns and their widths, from left to right.
+fn choose_columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     let mut chosen: Vec<(Column, usize)> = Vec::new();
-    // A mark precedes each row.
+    // The first column marks the chosen row.
     let mut left = width.saturating_sub(1);
-    for column in Column::BY_WORTH {
+    for column in Column::BY_PRIORITY {
         let wanted = match column {
             Column::Name => column.width().min(left),
-            // Room for its title at least.
+            // At least as wide as its title.
             Column::Used => column.width().min(cpus.max(4)),
             _ => column.width(),
         };
@@ -108,13 +108,18 @@ fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
         left -= more;
     }
     if let Some((_, allowed)) = chosen.iter_mut().find(|(c, _)| *c == Column::Allowed) {
-        *allowed += left.min(LONGEST_LIST - *allowed);
+        *allowed += left.min(MAX_LIST_WIDTH - *allowed);
     }
     chosen
 }
 
-/// Header and rows around the chosen one, in this many rows at most.
-pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
+/// The header and the rows around the chosen one, at most `height`.
+pub(super) fn make_table_rows(
+    record: &TopRecord,
+    view: &View,
+    width: usize,
+    height: usize,
+) -> Vec<Row> {
     let threads = view.arrange_threads(record);
     let room = height.saturating_sub(1);
     let chosen = view.chosen_row(&threads);
@@ -129,16 +134,16 @@ pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize)
     rows
 }
 
-/// Header and the first rows, none of them chosen.
+/// The header and the first `max` rows, none of them chosen.
 pub(super) fn draw_without_choice(
     record: &TopRecord,
     view: &View,
     width: usize,
-    most: usize,
+    max: usize,
 ) -> Vec<Row> {
     let table = Table::new(record, width, view.ascii);
     let threads = view.arrange_threads(record);
-    let shown = threads.iter().take(most);
+    let shown = threads.iter().take(max);
     let mut rows = vec![table.header()];
     rows.extend(shown.map(|thread| table.row(thread, false)));
     rows
@@ -155,7 +160,7 @@ impl Table {
     fn new(record: &TopRecord, width: usize, ascii: bool) -> Self {
         let cpus: Vec<u32> = record.cpus.iter().map(|cpu| cpu.cpu).collect();
         Self {
-            columns: columns(width, cpus.len()),
+            columns: choose_columns(width, cpus.len()),
             cpus,
             ascii,
         }
@@ -165,7 +170,7 @@ impl Table {
         let cells = self.columns.iter().map(|&(column, width)| {
             let title = column.title();
             match column.is_number() {
-                true => right(title, width),
+                true => pad_right_aligned(title, width),
                 false => pad_left_aligned(title, width),
             }
         });
@@ -177,7 +182,7 @@ impl Table {
         let cells = self.columns.iter().map(|&(column, width)| {
             let text = safe(&self.cell(thread, column, width), self.ascii);
             match column.is_number() {
-                true => right(&text, width),
+                true => pad_right_aligned(&text, width),
                 false => pad_left_aligned(&text, width),
             }
         });
@@ -191,25 +196,26 @@ impl Table {
     }
 
     fn cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
-        let listed = |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
+        let or_unknown =
+            |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
         match column {
             Column::Thread => thread.thread.to_string(),
             Column::Process => thread.process.map_or("?".into(), |pid| pid.to_string()),
             Column::Name => thread.name.clone().unwrap_or_else(|| "?".into()),
-            Column::Cpu => listed(thread.cpu_percent, percent),
-            Column::Wait => listed(thread.wait_percent, percent),
-            Column::Migrations => listed(thread.migrations_per_s, rate),
-            Column::Switches => listed(thread.switches_per_s, rate),
+            Column::Cpu => or_unknown(thread.cpu_percent, format_percent),
+            Column::Wait => or_unknown(thread.wait_percent, format_percent),
+            Column::Migrations => or_unknown(thread.migrations_per_s, format_rate),
+            Column::Switches => or_unknown(thread.switches_per_s, format_rate),
             Column::On => state_and_cpu(thread),
-            Column::Used => self.strip(thread, width),
+            Column::Used => self.draw_used_cpus(thread, width),
             Column::Allowed => thread.allowed.clone().unwrap_or_else(|| "?".into()),
             Column::Policy => thread.policy.clone().unwrap_or_else(|| "?".into()),
         }
     }
 
-    /// A character for each CPU, or for several neighbours if there are more CPUs than columns: for
-    /// the one that was used most.
-    fn strip(&self, thread: &TopThread, width: usize) -> String {
+    /// Draws a character for each CPU; if there are more CPUs than columns, one for several
+    /// neighbours, which shows the most used of them.
+    fn draw_used_cpus(&self, thread: &TopThread, width: usize) -> String {
         let allowed = thread.allowed.as_deref();
         let allowed = allowed.and_then(|list| CpuSet::parse_list(list).ok());
         let may_use = |cpu: u32| {
@@ -221,8 +227,8 @@ impl Table {
         let glyph_of = |cpus: &[u32]| {
             let shares = cpus.iter().filter_map(|&cpu| used(cpu)).map(|u| u.percent);
             match shares.reduce(f64::max) {
-                // Used, if only for a moment.
-                Some(share) => glyph(share.max(5.0)),
+                // A CPU that was used only briefly must not look unused.
+                Some(share) => load_character(share.max(5.0)),
                 None if cpus.iter().any(|&cpu| may_use(cpu)) => '.',
                 None => '-',
             }
@@ -248,8 +254,8 @@ fn state_and_cpu(thread: &TopThread) -> String {
     format!("{letter} {cpu:>3}")
 }
 
-/// A load in one character: `.` nothing, tenths, `#` full.
-pub(super) fn glyph(percent: f64) -> char {
+/// Formats a load as one character: `.` for none, `1` to `9` for tenths, `#` for full.
+pub(super) fn load_character(percent: f64) -> char {
     if percent >= 95.0 {
         '#'
     } else if percent < 5.0 {
@@ -261,8 +267,8 @@ pub(super) fn glyph(percent: f64) -> char {
     }
 }
 
-/// Per cent in at most five characters.
-fn percent(value: f64) -> String {
+/// Formats per cent in at most five characters.
+fn format_percent(value: f64) -> String {
     if value >= 99.95 {
         format!("{:.0}", value.min(9999.0))
     } else {

@@ -1,4 +1,4 @@
-//! What the user chose: order, filter, the chosen thread, what is typed.
+//! What the user chose: order, filter, selected thread, typed text.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// All, in the order of the key that goes through them.
+    /// All, in the order in which a key cycles through them.
     pub const ALL: [Self; 5] = [
         Self::Cpu,
         Self::Migrations,
@@ -31,13 +31,13 @@ impl Order {
         Self::Name,
     ];
 
-    /// The next one.
+    /// The next order.
     #[must_use]
     pub fn next(self) -> Self {
         self.step_by(1)
     }
 
-    /// The one before.
+    /// The previous order.
     #[must_use]
     pub fn previous(self) -> Self {
         self.step_by(Self::ALL.len() - 1)
@@ -48,7 +48,7 @@ impl Order {
         Self::ALL[(place.unwrap_or(0) + steps) % Self::ALL.len()]
     }
 
-    /// The word for it.
+    /// Its name on the screen.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Order {
     }
 }
 
-/// Which half arrows move.
+/// The half of the screen that arrow keys move.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Focus {
     /// The table of threads.
@@ -95,15 +95,15 @@ pub enum Focus {
 /// What is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// For what.
+    /// What the text is for.
     pub kind: PromptKind,
-    /// As far as typed.
+    /// The text typed so far.
     pub text: String,
     /// What it would do, or why it cannot.
-    pub outlook: String,
+    pub preview: String,
 }
 
-/// For what something is typed.
+/// What a typed text is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptKind {
     /// The filter.
@@ -122,13 +122,13 @@ pub enum PromptKind {
 pub struct View {
     /// The order of threads.
     pub order: Order,
-    /// Only threads whose name holds this, whatever its case.
+    /// Only threads whose name contains this, case-insensitively.
     pub filter: String,
-    /// The chosen thread; `None`: the first.
+    /// The selected thread; `None` for the first.
     pub chosen: Option<i32>,
-    /// First row of CPUs.
+    /// The first row of CPUs that is shown.
     pub cpu_top: usize,
-    /// Which half arrows move.
+    /// The half of the screen that arrow keys move.
     pub focus: Focus,
     /// What is being typed.
     pub prompt: Option<Prompt>,
@@ -138,31 +138,31 @@ pub struct View {
     pub shows_help: bool,
     /// Is the display paused?
     pub is_paused: bool,
-    /// Only ASCII is shown.
+    /// Show only ASCII?
     pub ascii: bool,
     /// Time between two frames.
     pub interval: Duration,
-    /// Pins in force, and whether they stay.
+    /// The pins that the user set.
     pub pins: Pins,
 }
 
-/// Pins in force.
+/// The pins that the user set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// The number of them.
+    /// Their number.
     pub count: usize,
     /// Do they stay when pinwise quits?
     pub are_kept: bool,
 }
 
 impl View {
-    /// Threads that pass the filter, in order.
+    /// The threads that match the filter, in order.
     #[must_use]
     pub fn arrange_threads<'a>(&self, record: &'a TopRecord) -> Vec<&'a TopThread> {
-        let wanted = self.filter.to_lowercase();
+        let filter = self.filter.to_lowercase();
         let passes = |thread: &&TopThread| {
             let name = thread.name.as_deref().unwrap_or_default();
-            wanted.is_empty() || name.to_lowercase().contains(&wanted)
+            filter.is_empty() || name.to_lowercase().contains(&filter)
         };
         let mut threads: Vec<&TopThread> = record.threads.iter().filter(passes).collect();
         threads.sort_by(|a, b| {
@@ -172,7 +172,7 @@ impl View {
         threads
     }
 
-    /// The row of the chosen thread among those arranged.
+    /// The row of the selected thread among the arranged ones.
     #[must_use]
     pub fn chosen_row(&self, arranged: &[&TopThread]) -> usize {
         let is_chosen = |thread: &&TopThread| Some(thread.thread) == self.chosen;

@@ -1,4 +1,4 @@
-//! Events as CSV, one line each.
+//! Writes events as CSV, a line each.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,13 @@ use crate::visible;
 use pinwise_record::SliceEnd;
 use pinwise_sched::{Event, EventKind};
 
-/// The first line:
+/// The columns:
 ///
 /// - `time_ns`: since the first event,
 /// - `cpu`: the CPU of the event; meaningless for `known`, `name`, `mask`, `follow`,
 /// - `event`: `switch`, `in`, `out`, `wake`, `fork`, `exit`, `known`, `follow`,
 ///   `name`, `mask`, `lost`, `sample`, `usage`,
-/// - `thread`: its number; for a switch the one that came, for a fork the child,
+/// - `thread`: its id; for a switch the thread that starts to run, for a fork the child,
 /// - `name`: the thread's name at that moment,
 /// - `detail`: the rest as `key=value` with spaces between.
 const HEADER: [&str; 6] = ["time_ns", "cpu", "event", "thread", "name", "detail"];
@@ -30,7 +30,7 @@ impl<W: Write> TraceCsv<W> {
     /// Writes the header.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Errors of the writer.
     pub fn new(writer: W) -> io::Result<Self> {
         let mut writer = csv::Writer::from_writer(writer);
         writer.write_record(HEADER)?;
@@ -44,10 +44,10 @@ impl<W: Write> TraceCsv<W> {
     /// Writes events.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Errors of the writer.
     pub fn write(&mut self, events: &[Event]) -> io::Result<()> {
         for event in events {
-            self.names.take(event);
+            self.names.remember(event);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
             // A late event cannot be earlier than the first one.
             let time_ns = event.time_ns.saturating_sub(first_ns);
@@ -59,17 +59,17 @@ impl<W: Write> TraceCsv<W> {
                 &event.cpu.to_string(),
                 line.event,
                 &thread.unwrap_or_default(),
-                &harmless(name),
+                &neutralise_name(name),
                 &line.detail,
             ])?;
         }
         Ok(())
     }
 
-    /// Writes what is held back.
+    /// Writes what is buffered.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Errors of the writer.
     pub fn finish(mut self) -> io::Result<()> {
         self.writer.flush()
     }
@@ -111,13 +111,17 @@ impl Line {
             EventKind::Follow { thread } => line("follow", *thread, String::new()),
             EventKind::Name { thread, .. } => line("name", *thread, String::new()),
             EventKind::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
-            EventKind::Lost { records } => Self::of_cpu("lost", format!("records={records}")),
-            EventKind::Sample(sample) => line("sample", sample.thread, write_sample(sample)),
-            EventKind::Usage { busy_ns } => Self::of_cpu("usage", format!("busy_ns={busy_ns}")),
+            EventKind::Lost { records } => {
+                Self::without_thread("lost", format!("records={records}"))
+            }
+            EventKind::Sample(sample) => line("sample", sample.thread, format_sample(sample)),
+            EventKind::Usage { busy_ns } => {
+                Self::without_thread("usage", format!("busy_ns={busy_ns}"))
+            }
         }
     }
 
-    const fn of_cpu(event: &'static str, detail: String) -> Self {
+    const fn without_thread(event: &'static str, detail: String) -> Self {
         Self {
             event,
             thread: None,
@@ -126,7 +130,7 @@ impl Line {
     }
 }
 
-fn write_sample(sample: &pinwise_sched::Sample) -> String {
+fn format_sample(sample: &pinwise_sched::Sample) -> String {
     let mut detail = format!("runnable={} run_ns={}", sample.is_runnable, sample.run_ns);
     for (key, value) in [
         ("wait_ns", sample.wait_ns),
@@ -141,9 +145,9 @@ fn write_sample(sample: &pinwise_sched::Sample) -> String {
     detail
 }
 
-/// A name that is harmless to terminals and spreadsheets: control bytes are made visible, and what
+/// Makes a name harmless to terminals and spreadsheets: control characters become visible, and what
 /// would begin a formula gets a leading apostrophe.
-pub(crate) fn harmless(name: &str) -> String {
+pub(crate) fn neutralise_name(name: &str) -> String {
     let shown = visible(name);
     match shown.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{shown}"),

@@ -1,4 +1,4 @@
-//! The few pieces of Protocol Buffers' encoding that a trace needs
+//! The parts of the Protocol Buffers encoding that a trace needs
 //! (<https://protobuf.dev/programming-guides/encoding/>).
 
 use pinwise_sched::put_varints;
@@ -11,7 +11,7 @@ pub(super) struct Message {
 
 /// Wire types.
 const VARINT: u32 = 0;
-const LENGTH: u32 = 2;
+const LENGTH_DELIMITED: u32 = 2;
 
 impl Message {
     pub(super) fn clear(&mut self) {
@@ -22,26 +22,26 @@ impl Message {
         &self.bytes
     }
 
-    pub(super) fn number(&mut self, field: u32, value: u64) {
+    pub(super) fn put_number(&mut self, field: u32, value: u64) {
         self.put_key(field, VARINT);
         self.put_varint(value);
     }
 
-    /// `int32` and `int64`, whose negative numbers take ten bytes.
+    /// Writes an `int32` or `int64`; a negative number takes ten bytes.
     pub(super) fn put_signed(&mut self, field: u32, value: i64) {
-        self.number(field, value.cast_unsigned());
+        self.put_number(field, value.cast_unsigned());
     }
 
-    pub(super) fn text(&mut self, field: u32, value: &str) {
-        self.block(field, value.as_bytes());
+    pub(super) fn put_text(&mut self, field: u32, value: &str) {
+        self.put_bytes(field, value.as_bytes());
     }
 
     pub(super) fn put_message(&mut self, field: u32, inside: &Self) {
-        self.block(field, &inside.bytes);
+        self.put_bytes(field, &inside.bytes);
     }
 
-    fn block(&mut self, field: u32, value: &[u8]) {
-        self.put_key(field, LENGTH);
+    fn put_bytes(&mut self, field: u32, value: &[u8]) {
+        self.put_key(field, LENGTH_DELIMITED);
         self.put_varint(value.len() as u64);
         self.bytes.extend_from_slice(value);
     }

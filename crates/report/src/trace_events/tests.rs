@@ -1,4 +1,4 @@
-//! The written bytes, read by a separate reader.
+//! Checks the written bytes with a reader of their own.
 
 use super::{TraceCsv, TracePerfetto};
 use pinwise_sched::{Event, EventKind, LeaveReason, Sample};
@@ -11,7 +11,7 @@ enum Value {
 }
 
 /// Splits a message; every byte must belong to a field.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
+fn parse_fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
@@ -42,7 +42,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
     found
 }
 
-fn inside(fields: &[(u64, Value)], wanted: u64) -> Vec<Vec<u8>> {
+fn find_messages(fields: &[(u64, Value)], wanted: u64) -> Vec<Vec<u8>> {
     let read_field = |(field, value): &(u64, Value)| match value {
         Value::Bytes(bytes) if *field == wanted => Some(bytes.clone()),
         _ => None,
@@ -50,7 +50,7 @@ fn inside(fields: &[(u64, Value)], wanted: u64) -> Vec<Vec<u8>> {
     fields.iter().filter_map(read_field).collect()
 }
 
-fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
+fn find_number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
     let read_field = |(field, value): &(u64, Value)| match value {
         Value::Number(number) if *field == wanted => Some(*number),
         _ => None,
@@ -58,7 +58,7 @@ fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
     fields.iter().find_map(read_field)
 }
 
-fn events() -> Vec<Event> {
+fn example_events() -> Vec<Event> {
     let (thread, process, left) = (7, 7, LeaveReason::Preempted);
     let name = "=1+1\n\"".into();
     let (parent, child) = (7, 8);
@@ -101,7 +101,7 @@ fn events() -> Vec<Event> {
 fn csv_has_a_line_for_each_event() {
     let mut written = Vec::new();
     let mut writer = TraceCsv::new(&mut written).unwrap();
-    writer.write(&events()).unwrap();
+    writer.write(&example_events()).unwrap();
     writer.finish().unwrap();
     let text = String::from_utf8(written).unwrap();
     let expected = r#"time_ns,cpu,event,thread,name,detail
@@ -124,29 +124,33 @@ fn csv_has_a_line_for_each_event() {
 fn perfetto_has_switches_processes_and_findings() {
     let mut written = Vec::new();
     let mut writer = TracePerfetto::new(&mut written);
-    for event in events().chunks(4) {
+    for event in example_events().chunks(4) {
         writer.write(event).unwrap();
     }
     writer.finish(["a finding"].into_iter()).unwrap();
-    let trace = fields(&written);
+    let trace = parse_fields(&written);
     assert!(trace.iter().all(|(field, _)| *field == 1));
-    let packets = inside(&trace, 1);
-    let packets: Vec<_> = packets.iter().map(|packet| fields(packet)).collect();
-    assert!(packets.iter().all(|packet| number(packet, 10).is_some()));
+    let packets = find_messages(&trace, 1);
+    let packets: Vec<_> = packets.iter().map(|packet| parse_fields(packet)).collect();
+    assert!(
+        packets
+            .iter()
+            .all(|packet| find_number(packet, 10).is_some())
+    );
 
     // FtraceEventBundle: CPU, then events with their time and what happened.
     let mut seen = Vec::new();
     let mut lost = 0;
-    for bundle in packets.iter().flat_map(|packet| inside(packet, 1)) {
-        let bundle = fields(&bundle);
-        let cpu = number(&bundle, 1).unwrap();
-        lost += number(&bundle, 3).unwrap_or(0);
-        for event in inside(&bundle, 2) {
-            let event = fields(&event);
-            let time = number(&event, 1).unwrap();
+    for bundle in packets.iter().flat_map(|packet| find_messages(packet, 1)) {
+        let bundle = parse_fields(&bundle);
+        let cpu = find_number(&bundle, 1).unwrap();
+        lost += find_number(&bundle, 3).unwrap_or(0);
+        for event in find_messages(&bundle, 2) {
+            let event = parse_fields(&event);
+            let time = find_number(&event, 1).unwrap();
             let kind = event.last().unwrap().0;
-            let body = fields(&inside(&event, kind)[0]);
-            seen.push((time, cpu, number(&event, 2).unwrap(), kind, body));
+            let body = parse_fields(&find_messages(&event, kind)[0]);
+            seen.push((time, cpu, find_number(&event, 2).unwrap(), kind, body));
         }
     }
     assert_eq!(lost, 1);
@@ -167,38 +171,46 @@ fn perfetto_has_switches_processes_and_findings() {
     let name = Value::Bytes(b"=1+1\n\"".to_vec());
     assert_eq!(seen[1].4[0], (1, Value::Bytes(b"swapper".to_vec())));
     assert_eq!(seen[1].4[4], (5, name.clone()));
-    assert_eq!(number(&seen[1].4, 6), Some(7));
-    assert_eq!(number(&seen[2].4, 3), Some(0x10000));
-    assert_eq!(number(&seen[3].4, 5), Some(3));
-    assert_eq!(number(&seen[5].4, 4), Some(16));
+    assert_eq!(find_number(&seen[1].4, 6), Some(7));
+    assert_eq!(find_number(&seen[2].4, 3), Some(0x10000));
+    assert_eq!(find_number(&seen[3].4, 5), Some(3));
+    assert_eq!(find_number(&seen[5].4, 4), Some(16));
 
     // ProcessTree: thread 8 is of process 7.
-    let trees = packets.iter().flat_map(|packet| inside(packet, 2));
-    let tree = fields(&trees.last().unwrap());
-    let thread = fields(&inside(&tree, 2)[0]);
-    assert_eq!((number(&thread, 1), number(&thread, 3)), (Some(8), Some(7)));
+    let trees = packets.iter().flat_map(|packet| find_messages(packet, 2));
+    let tree = parse_fields(&trees.last().unwrap());
+    let thread = parse_fields(&find_messages(&tree, 2)[0]);
+    assert_eq!(
+        (find_number(&thread, 1), find_number(&thread, 3)),
+        (Some(8), Some(7))
+    );
     assert_eq!(thread[1], (2, name));
 
     // A counter with a track of its own, and a finding on another one.
-    let tracks = packets.iter().flat_map(|packet| inside(packet, 60));
-    let tracks: Vec<_> = tracks.map(|track| number(&fields(&track), 1)).collect();
+    let tracks = packets.iter().flat_map(|packet| find_messages(packet, 60));
+    let tracks: Vec<_> = tracks
+        .map(|track| find_number(&parse_fields(&track), 1))
+        .collect();
     assert_eq!(tracks, [Some((1 << 32) + 7), Some(1)]);
     let drawn: Vec<_> = packets
         .iter()
-        .flat_map(|packet| inside(packet, 11))
+        .flat_map(|packet| find_messages(packet, 11))
         .collect();
-    let (counter, finding) = (fields(&drawn[0]), fields(&drawn[1]));
+    let (counter, finding) = (parse_fields(&drawn[0]), parse_fields(&drawn[1]));
     assert_eq!(
-        (number(&counter, 11), number(&counter, 30)),
+        (find_number(&counter, 11), find_number(&counter, 30)),
         (tracks[0], Some(2))
     );
-    assert_eq!(inside(&finding, 23), [b"a finding".to_vec()]);
+    assert_eq!(find_messages(&finding, 23), [b"a finding".to_vec()]);
 }
 
 #[test]
-fn numbers_below_0_take_ten_bytes() {
+fn negative_numbers_take_ten_bytes() {
     let mut message = super::proto::Message::default();
     message.put_signed(4, -1);
-    assert_eq!(fields(message.bytes()), [(4, Value::Number(u64::MAX))]);
+    assert_eq!(
+        parse_fields(message.bytes()),
+        [(4, Value::Number(u64::MAX))]
+    );
     assert_eq!(message.bytes().len(), 11);
 }

@@ -1,21 +1,20 @@
-//! Devices as hwloc nests them: root complex, bridges, device, and the drivers' names.
+//! Writes devices as hwloc nests them: root complex, bridges, device, and the drivers' names.
 //!
-//! pinwise knows only the address of a bridge: its ids are written as zero.
+//! Of a bridge only the address is known: its ids are written as zero.
 
 use pinwise_topology::{Device, DeviceKind};
 
 use crate::markup::escape;
 
-/// hwloc's numbers of kinds of driver's devices (`hwloc_obj_osdev_type_e`).
+/// hwloc's numbers for the kinds of OS devices (`hwloc_obj_osdev_type_e`).
 const BLOCK: u32 = 0;
 const GPU: u32 = 1;
 const NETWORK: u32 = 2;
 const OPENFABRICS: u32 = 3;
 const COPROCESSOR: u32 = 5;
 
-/// The objects of devices that hang on one object of the tree; `indexes` counts
-/// all objects of the file.
-pub(super) fn objects(devices: &[&Device], indent: &str, indexes: &mut usize) -> String {
+/// Formats the devices below one object of the tree; `indexes` counts all objects of the file.
+pub(super) fn write_objects(devices: &[&Device], indent: &str, indexes: &mut usize) -> String {
     let mut text = String::new();
     for complex in devices.chunk_by(|a, b| a.root == b.root) {
         let Some(root) = complex[0].root.as_deref() else {
@@ -44,7 +43,7 @@ pub(super) fn objects(devices: &[&Device], indent: &str, indexes: &mut usize) ->
     text
 }
 
-/// Devices that share the first `depth` bridges.
+/// Formats devices that share the first `depth` bridges.
 fn write_devices_below(
     devices: &[&Device],
     depth: usize,
@@ -55,7 +54,7 @@ fn write_devices_below(
     for group in devices.chunk_by(|a, b| a.bridges.get(depth) == b.bridges.get(depth)) {
         let Some(bridge) = group[0].bridges.get(depth) else {
             for device in group {
-                text.push_str(&object(device, indent, indexes));
+                text.push_str(&format_device(device, indent, indexes));
             }
             continue;
         };
@@ -63,8 +62,8 @@ fn write_devices_below(
         let buses = group
             .iter()
             .map(|device| match device.bridges.get(depth + 1) {
-                Some(next) => bus(next),
-                None => bus(&device.address),
+                Some(next) => bus_of(next),
+                None => bus_of(&device.address),
             });
         let first = buses.min().unwrap_or("00");
         let domain = bridge.split(':').next().unwrap_or("0000");
@@ -87,7 +86,7 @@ fn write_devices_below(
     text
 }
 
-fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
+fn format_device(device: &Device, indent: &str, indexes: &mut usize) -> String {
     *indexes += 1;
     let mut text = format!(
         "{indent}<object type=\"PCIDev\" gp_index=\"{indexes}\" pci_busid=\"{}\" pci_type=\"{:04x} [{:04x}:{:04x}] [0000:0000] 00\" pci_link_speed=\"0.000000\">\n",
@@ -102,7 +101,7 @@ fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
             escape(model)
         ));
     }
-    // An object of its own has them only if they nest with all others.
+    // Near CPUs have an object only if they nest with all other objects.
     if let Some(cpus) = &device.cpus {
         text.push_str(&format!(
             "{indent}  <info name=\"PinwiseNearCPUs\" value=\"{cpus}\"/>\n"
@@ -121,17 +120,17 @@ fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
     text
 }
 
-/// hwloc's number for a driver's device; `None` for names that are pinwise's own
+/// hwloc's number for an OS device; `None` for names that pinwise made up
 /// or that hwloc does not list.
 fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
     match kind {
-        // Counted by pinwise, and named by NVIDIA's driver alone.
+        // pinwise numbers GPUs itself; only NVIDIA's driver uses its name.
         _ if name.starts_with("gpu") || name.starts_with("nvidia") => None,
         DeviceKind::Gpu | DeviceKind::Display => {
             let computes = name.starts_with("cuda") || name.starts_with("opencl");
             Some(if computes { COPROCESSOR } else { GPU })
         }
-        // An InfiniBand device is its driver and a number, `mlx5_0`.
+        // InfiniBand devices are named by driver and number, such as `mlx5_0`.
         DeviceKind::Network => match name.rsplit_once('_') {
             Some((_, number)) if number.parse::<u32>().is_ok() => Some(OPENFABRICS),
             _ => Some(NETWORK),
@@ -147,12 +146,12 @@ fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
 }
 
 /// The bus of an address, two hexadecimal digits.
-fn bus(address: &str) -> &str {
+fn bus_of(address: &str) -> &str {
     address.rsplit(':').nth(1).unwrap_or("00")
 }
 
-/// The last bus that a device is on, at least the first.
+/// The last bus of any device, but at least `first`.
 fn last_bus<'a>(devices: &[&'a Device], first: &'a str) -> &'a str {
-    let buses = devices.iter().map(|device| bus(&device.address));
+    let buses = devices.iter().map(|device| bus_of(&device.address));
     buses.chain([first]).max().unwrap_or(first)
 }

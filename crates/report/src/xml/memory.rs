@@ -1,4 +1,4 @@
-//! Memory as hwloc has it: each NUMA node beside its near CPUs, the technology of its memory, and
+//! Formats memory for hwloc: each NUMA node with its near CPUs, the technology of its memory, and
 //! its speed if the firmware reports it.
 
 use pinwise_topology::{CpuSet, MemoryAttributes, NumaNode, Topology};
@@ -10,8 +10,8 @@ const HIGHER_IS_BETTER: u32 = 1;
 const LOWER_IS_BETTER: u32 = 2;
 const HAS_INITIATORS: u32 = 4;
 
-/// The object of a node, with its index in the file.
-pub(super) fn object(node: &NumaNode, indent: &str, index: usize) -> String {
+/// Formats the object of a node; `index` is its `gp_index`.
+pub(super) fn format_node(node: &NumaNode, indent: &str, index: usize) -> String {
     let size = node
         .memory_bytes
         .map_or_else(String::new, |bytes| format!(" local_memory=\"{bytes}\""));
@@ -25,8 +25,8 @@ pub(super) fn object(node: &NumaNode, indent: &str, index: usize) -> String {
     )
 }
 
-/// Bandwidth and latency of the nodes with these indexes in the file.
-pub(super) fn attributes(topology: &Topology, indexes: &[Option<usize>]) -> String {
+/// Formats bandwidth and latency of the nodes; `indexes` are their `gp_index`.
+pub(super) fn format_attributes(topology: &Topology, indexes: &[Option<usize>]) -> String {
     type Figure = fn(&MemoryAttributes) -> Option<u64>;
     let figures: [(&str, u32, Figure); 2] = [
         ("Bandwidth", HIGHER_IS_BETTER, |of| of.bandwidth_mb_per_s),
@@ -37,7 +37,7 @@ pub(super) fn attributes(topology: &Topology, indexes: &[Option<usize>]) -> Stri
         let nodes = topology.numa_nodes.iter().zip(indexes);
         let values = nodes.filter_map(|(node, index)| {
             let (index, value) = ((*index)?, figure(&node.attributes)?);
-            // hwloc refuses the file if no CPU sees the memory.
+            // hwloc rejects the file if no CPU is an initiator of the memory.
             let near = match locality(node) {
                 near if near.is_empty() => &topology.online,
                 near => near,
@@ -58,7 +58,7 @@ pub(super) fn attributes(topology: &Topology, indexes: &[Option<usize>]) -> Stri
     text
 }
 
-/// The CPUs of a node; of memory without any, those that it is near, as hwloc has it.
+/// The CPUs of a node, or without CPUs those that are near it, as in hwloc.
 pub(super) fn locality(node: &NumaNode) -> &CpuSet {
     match node.cpus.is_empty() {
         true => &node.attributes.near,
@@ -66,7 +66,7 @@ pub(super) fn locality(node: &NumaNode) -> &CpuSet {
     }
 }
 
-/// hwloc's way to write sets: words of 32 bits, the most significant first.
+/// Formats a set as hwloc does: words of 32 bits, the most significant first.
 pub(super) fn bitmap(cpus: &CpuSet) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in cpus.words() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinwise_nodes::{Nodes, Side, diff, groups};
+use pinwise_nodes::{Nodes, Side, compare_groups, group_nodes};
 use pinwise_record::{AttributionRecord, FleetDiff, FleetNode, Header, NodeFigure, PartRecord};
 
 use super::tests::{A, Truth, simulate_profile};
@@ -36,13 +36,13 @@ fn fleet(step: &str, nodes: usize, truth: impl Fn(usize) -> Truth, seed: u64) ->
 }
 
 fn compare_fleets(a: &Nodes, b: &Nodes) -> FleetDiff {
-    let (groups_a, groups_b) = (groups(a), groups(b));
+    let (groups_a, groups_b) = (group_nodes(a), group_nodes(b));
     let side = |nodes, group| Side {
         fleet: "f",
         nodes,
         group,
     };
-    diff(side(a, &groups_a[0]), side(b, &groups_b[0])).unwrap()
+    compare_groups(side(a, &groups_a[0]), side(b, &groups_b[0])).unwrap()
 }
 
 fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {

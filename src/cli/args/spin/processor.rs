@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Whose PAUSE.
+/// The processor whose PAUSE is used.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Processor [default: this machine, measured]")]
 pub struct ProcessorArgs {

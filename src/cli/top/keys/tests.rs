@@ -1,4 +1,4 @@
-//! Keys pressed one after the other, and what comes of them.
+//! Sequences of keys and their effects.
 
 use super::*;
 use pinwise_record::TopThread;
@@ -22,7 +22,7 @@ fn record() -> TopRecord {
     }
 }
 
-const REACH: Reach = Reach {
+const LIMITS: ScrollLimits = ScrollLimits {
     page: 10,
     cpu_rows: 3,
 };
@@ -32,7 +32,7 @@ fn key(code: KeyCode) -> KeyEvent {
 }
 
 /// Presses characters, `\n` for Enter, `\u{1b}` for Esc, `\u{8}` for the key
-/// that deletes; returns what the last one asks for.
+/// that deletes; returns the last action.
 fn press_all(view: &mut View, keys: &str) -> Action {
     let record = record();
     let mut last = Action::Nothing;
@@ -44,7 +44,7 @@ fn press_all(view: &mut View, keys: &str) -> Action {
             '\t' => KeyCode::Tab,
             c => KeyCode::Char(c),
         };
-        last = press(view, &record, key(code), REACH);
+        last = press(view, &record, key(code), LIMITS);
     }
     last
 }
@@ -61,15 +61,15 @@ fn check(keys: &str, expected: &Action) -> View {
 
 #[test]
 fn q_and_ctrl_c_quit() {
-    check("q", &Action::Leave);
-    check("\u{1b}", &Action::Leave);
-    let mut view = check("p", &Action::Foresee);
+    check("q", &Action::Quit);
+    check("\u{1b}", &Action::Quit);
+    let mut view = check("p", &Action::PreviewPin);
     let stop = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(press(&mut view, &record(), stop, REACH), Action::Leave);
+    assert_eq!(press(&mut view, &record(), stop, LIMITS), Action::Quit);
 }
 
 #[test]
-fn sorting_and_pausing() {
+fn keys_sort_pause_and_change_the_interval() {
     assert_eq!(check("s", &Action::Nothing).order, Order::Migrations);
     assert_eq!(check("<", &Action::Nothing).order, Order::Name);
     assert_eq!(check(">>>>>", &Action::Nothing).order, Order::Cpu);
@@ -90,7 +90,7 @@ fn help() {
 }
 
 #[test]
-fn filtering() {
+fn typed_text_filters_threads() {
     assert_eq!(check("fam", &Action::Nothing).filter, "am");
     assert_eq!(check("/am\u{8}\n", &Action::Nothing).filter, "a");
     assert_eq!(check("/am\u{1b}", &Action::Nothing).filter, "");
@@ -100,7 +100,7 @@ fn filtering() {
 }
 
 #[test]
-fn pinning_the_chosen_thread() {
+fn pins_apply_to_the_chosen_thread() {
     let pin = |thread: i32, text: &str| Action::Pin {
         thread,
         text: text.to_owned(),
@@ -110,21 +110,21 @@ fn pinning_the_chosen_thread() {
     check("jp1\n", &pin(13, "1"));
     check("jjjjkp1\n", &pin(13, "1"));
     check("p1\u{1b}", &Action::Nothing);
-    check("p1", &Action::Foresee);
+    check("p1", &Action::PreviewPin);
     // A new order does not change who was chosen.
     check("jsp1\n", &pin(13, "1"));
     let view = check("/zzz\np", &Action::Nothing);
     assert!(view.message.unwrap().contains("no thread"));
-    check("u", &Action::Undo);
-    check("P", &Action::Keep);
+    check("u", &Action::Unpin);
+    check("P", &Action::ToggleKeep);
 }
 
 #[test]
-fn moving() {
+fn arrows_and_pages_move_the_selection() {
     let mut view = View::default();
     let record = record();
     let mut at = |code: KeyCode| {
-        press(&mut view, &record, key(code), REACH);
+        press(&mut view, &record, key(code), LIMITS);
         view.chosen
     };
     assert_eq!(at(KeyCode::End), Some(11));
@@ -144,7 +144,7 @@ proptest! {
         let mut view = View::default();
         press_all(&mut view, &keys);
         let is_typing = view.prompt.is_some();
-        press(&mut view, &TopRecord::default(), key(KeyCode::Char('p')), REACH);
+        press(&mut view, &TopRecord::default(), key(KeyCode::Char('p')), LIMITS);
         for _ in 0..extra {
             press_all(&mut view, "x");
         }
