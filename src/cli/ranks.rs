@@ -143,7 +143,8 @@ fn list_ranks(
         DeviceKind::Gpu => choose_gpus(topology)?,
         _ => (None, None),
     };
-    let ranks = place_per_device(topology, per.kind(), usable.as_deref(), count).context("--per")?;
+    let ranks =
+        place_per_device(topology, per.kind(), usable.as_deref(), count).context("--per")?;
     Ok((ranks, visible))
 }
 

@@ -85,7 +85,9 @@ impl BusyThreads {
             None if cpu_demand < MOSTLY_WAITING => {
                 format!("waits most of the time, or others have its CPUs{with} (used {used})")
             }
-            _ if cpu_demand < MOSTLY_WAITING => format!("waits most of the time{with} (used {used})"),
+            _ if cpu_demand < MOSTLY_WAITING => {
+                format!("waits most of the time{with} (used {used})")
+            }
             Some(queued) if queued >= MUCH_QUEUED * cpu_demand => format!(
                 "has work for {cpus}{with}, but others use them, too (it used {used}, and waited \
                  for {queued:.2} more)"

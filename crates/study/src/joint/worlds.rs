@@ -234,7 +234,8 @@ impl JointWorld {
         let figures = self.figures(place);
         let cost = figures.iter().map(|figure| figure.ln()).sum::<f64>() / figures.len() as f64;
         let mut programs = self.file.iter().zip(&figures);
-        let keeps_limits = programs.all(|(program, figure)| program.is_within_limit(figure / 1.005));
+        let keeps_limits =
+            programs.all(|(program, figure)| program.is_within_limit(figure / 1.005));
         (cost, keeps_limits)
     }
 
