@@ -44,6 +44,8 @@ pub(super) fn complete_record(
         );
     }
     record.joint = Some(joint);
+    // Its headline is of the joint cost.
+    record.conclude();
 }
 
 fn joint_record(

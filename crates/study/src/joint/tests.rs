@@ -117,6 +117,8 @@ fn the_record_has_figures_and_limits_of_each_program() {
         assert!(!program.change.is_empty());
     }
     assert_eq!(record.metric.name, "joint cost");
+    let headline = record.headline.as_ref().unwrap();
+    assert!(headline.of.starts_with("the joint cost of "), "{headline:?}");
     assert!(record.title().starts_with("joint plan: p0, p1"));
     if record.verdict.kind == VerdictKind::Best {
         let first = &record.verdict.commands[0].line;
