@@ -187,7 +187,7 @@ fn write_machine(root: &Path) {
     for package in 0..packages {
         let set = list_unit_cpus(package * llcs * cores, llcs * cores);
         let node = format!("{nodes}/node{package}");
-        write(root, &format!("{node}/cpumap"), &kernel_mask(&set));
+        write(root, &format!("{node}/cpumap"), &format_kernel_mask(&set));
         write(root, &format!("{node}/cpulist"), &set.to_string());
         let memory = format!("Node {package} MemTotal: 395000000 kB");
         write(root, &format!("{node}/meminfo"), &memory);
@@ -222,7 +222,7 @@ fn write_topology(root: &Path, folder: &str, core: usize) {
     ] {
         let set = list_unit_cpus(core, size);
         for name in names {
-            write(root, &format!("{folder}/{name}"), &kernel_mask(&set));
+            write(root, &format!("{folder}/{name}"), &format_kernel_mask(&set));
             write(root, &format!("{folder}/{name}_list"), &set.to_string());
         }
     }
@@ -242,7 +242,7 @@ fn write_caches(root: &Path, folder: &str, core: usize) {
             ("type", kind),
             ("size", bytes),
             ("id", &(core / size).to_string()),
-            ("shared_cpu_map", &kernel_mask(&set)),
+            ("shared_cpu_map", &format_kernel_mask(&set)),
             ("shared_cpu_list", &set.to_string()),
             ("coherency_line_size", "64"),
             ("number_of_sets", "64"),
@@ -255,7 +255,7 @@ fn write_caches(root: &Path, folder: &str, core: usize) {
 }
 
 /// Words of 32 bits with commas between, as the kernel writes them.
-fn kernel_mask(set: &CpuSet) -> String {
+fn format_kernel_mask(set: &CpuSet) -> String {
     let cpus: usize = SHAPE.iter().product();
     let words: Vec<String> = (0..cpus.div_ceil(32))
         .rev()

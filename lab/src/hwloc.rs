@@ -32,13 +32,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut differing = Table::new("hwloc_differing", "machine | what | lstopo | pinwise");
     let mut summary = Table::new("hwloc", "form | machines | equal in all counts");
     let xml = [
-        files(&folder.join("xml"), "xml")?,
-        files(&folder.join("linux"), "xml")?,
+        list_files(&folder.join("xml"), "xml")?,
+        list_files(&folder.join("linux"), "xml")?,
     ]
     .concat();
     for (form, inputs) in [
         ("XML", xml),
-        ("sysfs", files(&folder.join("linux"), "bz2")?),
+        ("sysfs", list_files(&folder.join("linux"), "bz2")?),
     ] {
         let mut equal = 0;
         for input in &inputs {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     differing.publish()
 }
 
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+fn list_files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let paths = entries.map(|entry| Ok(entry?.path()));
     let mut paths = paths.collect::<std::io::Result<Vec<PathBuf>>>()?;

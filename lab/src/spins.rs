@@ -158,7 +158,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     std::fs::create_dir_all(folder.join("t"))?;
     for (needed, line) in BUILDS {
         find_or_install(needed, package_of(needed))?;
-        step(&mut shell(setting, line))?;
+        step(&mut shell_command(setting, line))?;
     }
     publish_waits(setting)?;
     publish_work(setting)
@@ -231,7 +231,7 @@ struct AttachResult {
 fn attach(setting: &Setting, line: &str) -> Result<AttachResult> {
     let store = setting.folder.path().join("spins.db");
     let store = format!("sqlite:{}", store.display());
-    let mut attach = shell(
+    let mut attach = shell_command(
         setting,
         "exec $PINWISE --store $STORE spin attach --hz 3989 -- sh -c \"$LINE\"",
     );
@@ -258,7 +258,7 @@ fn attach(setting: &Setting, line: &str) -> Result<AttachResult> {
 }
 
 /// A line for `sh`, in the folder with all programs.
-fn shell(setting: &Setting, line: &str) -> Command {
+fn shell_command(setting: &Setting, line: &str) -> Command {
     let mut command = Command::new("sh");
     command
         .args(["-ec", line])

@@ -240,13 +240,13 @@ fn has_git() -> bool {
 
 /// Makes a repository of the folder, with its files as the first commit.
 fn create_repository(folder: &Path) {
-    git(folder, &["init", "-q"]);
-    git(folder, &["add", "-A"]);
-    git(folder, &["commit", "-qm", "one"]);
+    run_git(folder, &["init", "-q"]);
+    run_git(folder, &["add", "-A"]);
+    run_git(folder, &["commit", "-qm", "one"]);
 }
 
 #[track_caller]
-fn git(folder: &Path, arguments: &[&str]) -> String {
+fn run_git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
     let mut command = Command::new("git");
     command.current_dir(folder).args(identity).args(arguments);
@@ -270,7 +270,7 @@ fn check_history(stage: &Stage, folder: &Path) {
         panic!("{found}");
     };
     assert_eq!(step["records"].as_array().unwrap().len(), 2, "{found}");
-    let commit = |name: &str| git(folder, &["rev-parse", name]).trim().to_owned();
+    let commit = |name: &str| run_git(folder, &["rev-parse", name]).trim().to_owned();
     assert_eq!(step["base"], commit("HEAD~2"), "{found}");
     assert_eq!(step["head"], commit("HEAD~1"), "{found}");
     let unknown = history("said", "text");
@@ -294,10 +294,11 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     );
     create_repository(&folder);
     stage.write_script("project/say.in", &figure_script(101));
-    git(&folder, &["commit", "-qam", "two"]);
+    run_git(&folder, &["commit", "-qam", "two"]);
     stage.write_script("project/say.in", "exit 1");
-    git(&folder, &["commit", "-qam", "three"]);
-    let state = || git(&folder, &["worktree", "list"]) + &git(&folder, &["status", "--short"]);
+    run_git(&folder, &["commit", "-qam", "three"]);
+    let state =
+        || run_git(&folder, &["worktree", "list"]) + &run_git(&folder, &["status", "--short"]);
     let before = state();
     let run = |base: &str, head: &str| {
         let options = "--suite suite.toml --min-effect 0.5% -r 30 --seed=1";
@@ -319,7 +320,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     check_history(&stage, &folder);
     // The history shows the commits that the names meant then.
     let [base, head] = ["HEAD~2", "HEAD~1"].map(|name| {
-        let commit = git(&folder, &["rev-parse", name]);
+        let commit = run_git(&folder, &["rev-parse", name]);
         format!("{name} ({})", &commit[..7])
     });
     check(
@@ -372,7 +373,7 @@ fn variants_of_a_build_are_pooled_and_their_spread_is_reported() {
         "project/say",
         "echo figure=$((10000 + 200 * $(cat variant) + $$ % 7))",
     );
-    git(&folder, &["commit", "-qam", "two"]);
+    run_git(&folder, &["commit", "-qam", "two"]);
     for variant in [1, 2, 2] {
         let line = format!("gate HEAD~1 HEAD --suite suite.toml -r 30 --variant {variant}");
         check(&stage.run_in_project(&line), 1, "say by ");
@@ -534,13 +535,13 @@ fn revisions_have_their_submodules() {
     }
     let local = ["-c", "protocol.file.allow=always"];
     let part = part.display().to_string();
-    git(
+    run_git(
         &folder,
         &[&local[..], &["submodule", "add", "-q", &part]].concat(),
     );
-    git(&folder, &["commit", "-qm", "two"]);
+    run_git(&folder, &["commit", "-qm", "two"]);
     let run = || stage.run_in_project("gate HEAD . --suite suite.toml -r 2");
-    git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
+    run_git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
     let refused = run();
     let (_, err) = decode_output(&refused);
     assert_eq!(refused.status.code(), Some(2), "{err}");
@@ -548,7 +549,7 @@ fn revisions_have_their_submodules() {
         err.contains("BASE 'HEAD': the submodule part is missing: "),
         "{err}"
     );
-    git(
+    run_git(
         &folder,
         &[&local[..], &["submodule", "--quiet", "update", "--init"]].concat(),
     );

@@ -72,7 +72,7 @@ impl ArmResponses {
 
 /// Runs each arm once in random order; then always the one with the lowest mean. Returns the leader
 /// after each run.
-pub(crate) fn random_search(
+pub(crate) fn run_random_search(
     arms: &mut impl Arms,
     runs: usize,
     chance: &mut impl Rng,
@@ -92,7 +92,7 @@ pub(crate) fn random_search(
 }
 
 /// Runs every arm this many times, in rounds of random order; chooses the lowest median.
-pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
+pub(crate) fn run_exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
     let mut order: Vec<usize> = (0..arms.count()).collect();
     let mut seen = ArmResponses::new(arms.count());
     for _ in 0..rounds {
@@ -119,7 +119,7 @@ const MIN_ROUNDS: usize = 3;
 /// Runs rounds of all open arms. After each round, arms are dropped whose paired 95 % interval
 /// against the leader (Student's t) lies above 0. It ends when one is left, or when no interval
 /// allows for a gain beyond the goal.
-pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
+pub(crate) fn run_racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (0..arms.count()).collect();
     let mut seen = ArmResponses::new(arms.count());
     loop {
@@ -169,7 +169,7 @@ const MAX_DRAWS: usize = 20;
 /// Top-two Thompson sampling (Russo 2016) of independent normal arms with one estimated noise. It
 /// stops when the probabilities that another arm is better by more than the goal sum up to less
 /// than the accepted error.
-pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
+pub(crate) fn run_thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut seen = ArmResponses::new(arms.count());
     seen.run(arms, 0);
     loop {
@@ -249,7 +249,7 @@ const LAST_BLOCKS: usize = 8;
 
 /// Sequential halving, as in the screening of `compare`: after each round the better half goes on;
 /// at last, blocks of the finalists.
-pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) -> Choice {
+pub(crate) fn run_successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (1..arms.count()).collect();
     let mut runs = Vec::new();
     let mut run_blocks = |open: &[usize], count: usize, runs: &mut Vec<(usize, f64)>| {

@@ -5,7 +5,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::rivals::{
-    Arms, Choice, Goal, exhaustive, racing, random_search, successive_halving, thompson,
+    Arms, Choice, Goal, run_exhaustive, run_racing, run_random_search, run_successive_halving,
+    run_thompson,
 };
 
 const GOAL: Goal = Goal {
@@ -84,25 +85,25 @@ fn check_regret(rival: impl Fn(&mut NormalArms, &mut ChaCha8Rng) -> Choice, max:
 
 #[test]
 fn five_runs_of_every_arm_find_a_good_one() {
-    let runs = check_regret(|arms, chance| exhaustive(arms, 5, chance), 0.03);
+    let runs = check_regret(|arms, chance| run_exhaustive(arms, 5, chance), 0.03);
     assert_eq!(runs, 100);
 }
 
 #[test]
 fn racing_takes_fewer_runs_than_exhaustive_search() {
-    let runs = check_regret(|arms, chance| racing(arms, GOAL, chance), 0.03);
+    let runs = check_regret(|arms, chance| run_racing(arms, GOAL, chance), 0.03);
     assert!((60..100).contains(&runs), "{runs}");
 }
 
 #[test]
 fn thompson_sampling_has_low_regret_in_few_runs() {
-    let runs = check_regret(|arms, chance| thompson(arms, GOAL, chance), 0.015);
+    let runs = check_regret(|arms, chance| run_thompson(arms, GOAL, chance), 0.015);
     assert!((20..60).contains(&runs), "{runs}");
 }
 
 #[test]
 fn halving_finds_a_good_arm() {
-    let runs = check_regret(successive_halving, 0.03);
+    let runs = check_regret(run_successive_halving, 0.03);
     // Two blocks each of 19, 10 and 5 arms and the default, then eight of three arms and it.
     assert_eq!(runs, 2 * (20 + 11 + 6) + 8 * 4);
 }
@@ -111,7 +112,7 @@ fn halving_finds_a_good_arm() {
 fn random_search_gets_better_with_runs() {
     let mean_regret = |runs: usize| {
         let (regrets, _) = run_trials(|arms, chance| {
-            let leaders = random_search(arms, runs, chance);
+            let leaders = run_random_search(arms, runs, chance);
             assert_eq!(leaders.len(), runs);
             let best = leaders[runs - 1];
             Choice { best, runs }
@@ -134,29 +135,29 @@ fn all_rivals_end_with_equal_arms_and_with_one() {
     };
     let mut chance = ChaCha8Rng::seed_from_u64(2);
     for runs in [
-        racing(&mut flat(), GOAL, &mut chance).runs,
-        thompson(&mut flat(), GOAL, &mut chance).runs,
+        run_racing(&mut flat(), GOAL, &mut chance).runs,
+        run_thompson(&mut flat(), GOAL, &mut chance).runs,
     ] {
         assert!((16..=2_010).contains(&runs), "{runs}");
     }
     let mut one = flat();
     one.truths.truncate(1);
-    assert_eq!(racing(&mut one, GOAL, &mut chance).runs, 1);
-    assert_eq!(thompson(&mut one, GOAL, &mut chance).best, 0);
-    assert_eq!(successive_halving(&mut one, &mut chance).best, 0);
-    assert_eq!(random_search(&mut one, 3, &mut chance), [0, 0, 0]);
+    assert_eq!(run_racing(&mut one, GOAL, &mut chance).runs, 1);
+    assert_eq!(run_thompson(&mut one, GOAL, &mut chance).best, 0);
+    assert_eq!(run_successive_halving(&mut one, &mut chance).best, 0);
+    assert_eq!(run_random_search(&mut one, 3, &mut chance), [0, 0, 0]);
 }
 
 #[test]
 fn without_noise_all_rivals_find_the_best_arm() {
     for seed in 0..10 {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let best = exhaustive(&mut draw_arms(0.0, seed), 1, &mut chance).best;
+        let best = run_exhaustive(&mut draw_arms(0.0, seed), 1, &mut chance).best;
         assert_eq!(
-            racing(&mut draw_arms(0.0, seed), GOAL, &mut chance).best,
+            run_racing(&mut draw_arms(0.0, seed), GOAL, &mut chance).best,
             best
         );
-        let choice = successive_halving(&mut draw_arms(0.0, seed), &mut chance);
+        let choice = run_successive_halving(&mut draw_arms(0.0, seed), &mut chance);
         assert_eq!(choice.best, best);
     }
 }

@@ -133,7 +133,7 @@ pub(crate) fn run(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutc
     };
     for &rival in names {
         let score = if rival == Rival::Random {
-            let leaders = random_leaders(case, ours.runs, seed)?;
+            let leaders = find_random_leaders(case, ours.runs, seed)?;
             let at = |times: usize| regret(case.truths[leaders[times * ours.runs - 1]]);
             outcome.random = MULTIPLES.map(at).to_vec();
             let runs = ours.runs;
@@ -172,10 +172,14 @@ fn read_answer(record: &SearchRecord, default_regret: f64) -> SearchStatements {
     }
 }
 
-fn random_leaders(case: &Case, runs: usize, seed: u64) -> Result<Vec<usize>> {
+fn find_random_leaders(case: &Case, runs: usize, seed: u64) -> Result<Vec<usize>> {
     let most = MULTIPLES.iter().copied().max().unwrap_or(1) * runs;
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
-    Ok(rivals::random_search(&mut case.arms()?, most, &mut chance))
+    Ok(rivals::run_random_search(
+        &mut case.arms()?,
+        most,
+        &mut chance,
+    ))
 }
 
 fn choose(case: &Case, rival: Rival, seed: u64) -> Result<Choice> {
@@ -187,9 +191,9 @@ fn choose(case: &Case, rival: Rival, seed: u64) -> Result<Choice> {
         most_runs: MAX_ROUNDS * case.truths.len(),
     };
     Ok(match rival {
-        Rival::Random | Rival::Exhaustive => rivals::exhaustive(&mut arms, 5, &mut chance),
-        Rival::Racing => rivals::racing(&mut arms, goal, &mut chance),
-        Rival::Thompson => rivals::thompson(&mut arms, goal, &mut chance),
-        Rival::Halving => rivals::successive_halving(&mut arms, &mut chance),
+        Rival::Random | Rival::Exhaustive => rivals::run_exhaustive(&mut arms, 5, &mut chance),
+        Rival::Racing => rivals::run_racing(&mut arms, goal, &mut chance),
+        Rival::Thompson => rivals::run_thompson(&mut arms, goal, &mut chance),
+        Rival::Halving => rivals::run_successive_halving(&mut arms, &mut chance),
     })
 }

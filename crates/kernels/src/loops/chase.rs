@@ -53,7 +53,7 @@ impl Chain {
             *place = u32::try_from(at).ok()?;
         }
         for last in (1..order.len()).rev() {
-            let other = random_below(&mut random, last);
+            let other = draw_below(&mut random, last);
             order.swap(last, other);
             if last % STRIDE == 0 && !goes_on() {
                 return None;
@@ -121,7 +121,7 @@ impl Chain {
 
 /// A number below `bound`: `SplitMix64` (Steele et al. 2014) and Lemire's multiplication, whose
 /// bias of `bound` in 2^64 does not matter here.
-fn random_below(random: &mut u64, bound: usize) -> usize {
+fn draw_below(random: &mut u64, bound: usize) -> usize {
     *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *random;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

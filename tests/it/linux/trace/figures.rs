@@ -332,7 +332,7 @@ fn limits_of_a_class_are_not_blamed_on_others() {
     let deadline = split_words(
         "chrt -d --sched-runtime 10000000 --sched-deadline 100000000 --sched-period 100000000 0",
     );
-    if !works(&deadline) {
+    if !can_start(&deadline) {
         return report_skip("chrt -d is not permitted");
     }
     for tier in keep_available(&["bpf"]) {
@@ -361,7 +361,7 @@ fn limits_of_a_class_are_not_blamed_on_others() {
 const BUSY: &str = "while :; do :; done";
 
 /// Whether this command can start another one.
-fn works(wrapper: &[&str]) -> bool {
+fn can_start(wrapper: &[&str]) -> bool {
     let mut command = Command::new(wrapper[0]);
     let output = command.args(&wrapper[1..]).arg("true").output();
     output.is_ok_and(|output| output.status.success())
@@ -390,7 +390,7 @@ fn the_limit_of_real_time_threads_is_not_blamed_on_others() {
     if budget < 0 || budget >= period {
         return report_skip("sched_rt_runtime_us limits no real-time thread here");
     }
-    if !works(&["chrt", "-f", "1"]) {
+    if !can_start(&["chrt", "-f", "1"]) {
         return report_skip("chrt -f is not permitted");
     }
     let cpu = list_allowed_cpus()[0].to_string();

@@ -67,12 +67,12 @@ impl Worker for Sorter {
         for number in &mut self.numbers {
             *number = random.next() as u32;
         }
-        let before = sums(&self.numbers);
+        let before = sum_numbers(&self.numbers);
         sort(self.version, &mut self.numbers);
         if !self.numbers.is_sorted() {
             return Err("the numbers are not in order");
         }
-        if sums(&self.numbers) != before {
+        if sum_numbers(&self.numbers) != before {
             return Err("the numbers in order are not those that were given");
         }
         // Every place counts, weighted by its distance from the end.
@@ -86,7 +86,7 @@ impl Worker for Sorter {
 }
 
 /// Sums independent of the order.
-fn sums(numbers: &[u32]) -> (u64, u64) {
+fn sum_numbers(numbers: &[u32]) -> (u64, u64) {
     numbers.iter().fold((0, 0), |(sum, squares), &number| {
         let number = u64::from(number);
         (sum + number, squares.wrapping_add(number * number))

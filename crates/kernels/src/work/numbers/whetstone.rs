@@ -190,8 +190,8 @@ fn run_integers(passes: usize, e: &mut [f64; 4]) -> [i64; 3] {
         j = j * (k - j) * (l - k);
         k = l * k - (l - j) * k;
         l = (l - k) * (k + j);
-        e[subscript(l - 1)] = (j + k + l) as f64;
-        e[subscript(k - 1)] = (j * k * l) as f64;
+        e[convert_subscript(l - 1)] = (j + k + l) as f64;
+        e[convert_subscript(k - 1)] = (j * k * l) as f64;
     }
     [j, k, l]
 }
@@ -203,7 +203,7 @@ fn run_integers(passes: usize, e: &mut [f64; 4]) -> [i64; 3] {
     clippy::cast_sign_loss,
     reason = "masked to the four elements there are"
 )]
-const fn subscript(fortran: i64) -> usize {
+const fn convert_subscript(fortran: i64) -> usize {
     (fortran - 1) as usize & 3
 }
 

@@ -278,7 +278,7 @@ mod tests {
     }
 
     /// Long multiplication.
-    fn multiply_at_school(left: &[u32], right: &[u32]) -> Vec<u32> {
+    fn multiply_by_hand(left: &[u32], right: &[u32]) -> Vec<u32> {
         let mut product = vec![0u64; left.len() + right.len() - 1];
         for (i, &a) in left.iter().enumerate() {
             for (j, &b) in right.iter().enumerate() {
@@ -313,7 +313,7 @@ mod tests {
             for limbs in [1, 2, 3, 7, 8, 9, 16, 17, 18, 19, 100, 299, 300] {
                 let left = draw_number(limbs, &mut random);
                 let right = draw_number(1 + limbs / 2, &mut random);
-                let expected = multiply_at_school(&left, &right);
+                let expected = multiply_by_hand(&left, &right);
                 let mut product = vec![77; expected.len() + 3];
                 multiplier.multiply(&left, &right, &mut product).unwrap();
                 assert_eq!(product[..expected.len()], expected, "{limbs} {isa}");
@@ -322,7 +322,7 @@ mod tests {
                 multiplier.square_into(&left, &mut square).unwrap();
                 assert_eq!(
                     square,
-                    multiply_at_school(&left, &left)[..limbs],
+                    multiply_by_hand(&left, &left)[..limbs],
                     "{limbs} {isa}"
                 );
             }
