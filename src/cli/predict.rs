@@ -24,7 +24,7 @@ pub(super) fn predict(
 ) -> anyhow::Result<Exit> {
     let record = match &args.id {
         Some(id) => read_search(global, id)?,
-        None => newest(global)?,
+        None => find_newest_search(global)?,
     };
     let mut machine = machine_asked_about(global, &record)?;
     let (topology, warnings) = machine.topology()?;
@@ -69,8 +69,8 @@ pub(super) fn predict(
     Ok(Exit::Done)
 }
 
-fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
-    let stored = needed_store(global)?.newest_of(Kind::Search.schema())?;
+fn find_newest_search(global: &Global) -> anyhow::Result<SearchRecord> {
+    let stored = needed_store(global)?.find_newest(Kind::Search.schema())?;
     let Some(stored) = stored else {
         bail!("no search yet (run pinwise search -- ./prog)");
     };
