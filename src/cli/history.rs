@@ -164,7 +164,7 @@ fn show_trend(
 fn load_gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), StoreError> {
     let mut gates = Vec::new();
     let mut unreadable = 0;
-    store.each_body(filter, |_, body| match serde_json::from_str(body) {
+    store.visit_bodies(filter, |_, body| match serde_json::from_str(body) {
         Ok(gate) => gates.push(gate),
         Err(_) => unreadable += 1,
     })?;

@@ -21,7 +21,7 @@ pub(super) fn load_newest_map(
     let host = host_name(topology, spec);
     let store = open_store_to_read(global).ok()??;
     let map = store
-        .newest(Kind::Topology.schema(), host)
+        .find_newest_on_host(Kind::Topology.schema(), host)
         .ok()??
         .decode::<TopologyRecord>()
         .ok()?;
@@ -41,7 +41,7 @@ pub(super) fn maps_of_this_boot(
         ..Filter::default()
     };
     let mut maps = Vec::new();
-    store.each_body(&filter, |_, body| {
+    store.visit_bodies(&filter, |_, body| {
         // A map that another version wrote is not used.
         let read = pinwise_record::read::<TopologyRecord>(body);
         maps.extend(read.ok().filter(|map| is_of_this_boot(map, topology, spec)));

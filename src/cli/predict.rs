@@ -74,7 +74,7 @@ pub(super) fn predict(
 }
 
 fn load_newest(global: &Global) -> anyhow::Result<SearchRecord> {
-    let stored = require_store(global)?.newest_of(Kind::Search.schema())?;
+    let stored = require_store(global)?.find_newest(Kind::Search.schema())?;
     let Some(stored) = stored else {
         bail!("no search yet (run pinwise search -- ./prog)");
     };

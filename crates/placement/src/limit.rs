@@ -89,7 +89,7 @@ impl CpuLimit {
     /// The period in the syntax of systemd and Kubernetes, `20ms`, unless it is the default.
     #[must_use]
     pub fn custom_period_text(self) -> Option<String> {
-        self.custom_period().map(systemd_time)
+        self.custom_period().map(format_systemd_time)
     }
 
     /// CPU time per wall time: 0.5 is half a CPU.
@@ -143,14 +143,14 @@ impl fmt::Display for CpuLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&trimmed(self.cpus()))?;
         match self.custom_period() {
-            Some(period) => write!(out, "/{}", systemd_time(period)),
+            Some(period) => write!(out, "/{}", format_systemd_time(period)),
             None => Ok(()),
         }
     }
 }
 
 /// A time in the syntax of systemd and Kubernetes: `20ms`.
-fn systemd_time(time: Duration) -> String {
+fn format_systemd_time(time: Duration) -> String {
     match time.subsec_nanos() % 1_000_000 {
         0 => format!("{}ms", time.as_millis()),
         _ => format!("{}us", time.as_micros()),

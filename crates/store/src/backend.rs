@@ -28,7 +28,7 @@ enum Backend {
 }
 
 /// Calls the same method of the backend.
-macro_rules! each {
+macro_rules! dispatch {
     ($store:expr, $name:ident => $call:expr) => {
         match $store {
             Backend::Sqlite($name) => $call,
@@ -99,7 +99,7 @@ impl Store {
     /// [`StoreError`] if it cannot be written.
     pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
         let record = Prepared::from_begun(record);
-        each!(&mut self.backend, store => store.begin(&record))
+        dispatch!(&mut self.backend, store => store.begin(&record))
     }
 
     /// Adds a finished run to the record begun last.
@@ -107,7 +107,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if it cannot be written.
     pub fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
-        each!(&mut self.backend, store => store.add_run(arm, run))
+        dispatch!(&mut self.backend, store => store.add_run(arm, run))
     }
 
     /// Writes a finished record, replacing its parts.
@@ -116,7 +116,7 @@ impl Store {
     /// [`StoreError`] if it cannot be written; the parts then stay.
     pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
         let record = Prepared::from_finished(record);
-        each!(&mut self.backend, store => store.finish(&record))
+        dispatch!(&mut self.backend, store => store.finish(&record))
     }
 
     /// Removes a record that was begun and has no run.
@@ -124,7 +124,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if that fails; the record then stays.
     pub fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
-        each!(&mut self.backend, store => store.withdraw(id))
+        dispatch!(&mut self.backend, store => store.withdraw(id))
     }
 
     /// Writes a record, replacing its older version.
@@ -133,7 +133,7 @@ impl Store {
     /// [`StoreError`] if it cannot be written.
     pub fn keep(&mut self, record: &impl StoredRecord) -> Result<(), StoreError> {
         let record = Prepared::from_record(record);
-        each!(&mut self.backend, store => store.keep(&record))
+        dispatch!(&mut self.backend, store => store.keep(&record))
     }
 
     /// Writes records, each replacing its older version, a few hundred per transaction; returns how
@@ -153,13 +153,13 @@ impl Store {
             batch.push(record);
             kept += 1;
             if batch.len() >= MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
-                each!(&mut self.backend, store => store.keep_all(&batch))?;
+                dispatch!(&mut self.backend, store => store.keep_all(&batch))?;
                 batch.clear();
                 bytes = 0;
             }
         }
         if !batch.is_empty() {
-            each!(&mut self.backend, store => store.keep_all(&batch))?;
+            dispatch!(&mut self.backend, store => store.keep_all(&batch))?;
         }
         Ok(kept)
     }
@@ -171,7 +171,7 @@ impl Store {
     /// [`StoreError`] if it cannot be written.
     pub fn create(&mut self, record: &impl StoredRecord) -> Result<bool, StoreError> {
         let record = Prepared::from_record(record);
-        each!(&mut self.backend, store => store.create(&record, &[]))
+        dispatch!(&mut self.backend, store => store.create(&record, &[]))
     }
 
     /// As [`Self::create`], for a record given as text.
@@ -180,7 +180,7 @@ impl Store {
     /// [`StoreError::Record`] if stores do not take it, others if it cannot be written.
     pub fn create_json(&mut self, body: &str) -> Result<bool, StoreError> {
         let record = Prepared::from_json(body)?;
-        each!(&mut self.backend, store => store.create(&record, &[]))
+        dispatch!(&mut self.backend, store => store.create(&record, &[]))
     }
 
     /// Copies another store's records, with the runs of unfinished ones, except those whose ids
@@ -194,10 +194,11 @@ impl Store {
             .partition(|stored| stored.runs.is_empty());
         let whole = whole.into_iter().map(|s| Prepared::new(s.entry, s.body));
         let whole: Vec<Prepared> = whole.collect();
-        let mut adopted = each!(&mut self.backend, store => store.create_all(&whole))?;
+        let mut adopted = dispatch!(&mut self.backend, store => store.create_all(&whole))?;
         for stored in cut_off {
             let record = Prepared::new(stored.entry, stored.body);
-            let is_new = each!(&mut self.backend, store => store.create(&record, &stored.runs))?;
+            let is_new =
+                dispatch!(&mut self.backend, store => store.create(&record, &stored.runs))?;
             adopted += usize::from(is_new);
         }
         Ok(adopted)
@@ -207,16 +208,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
-    pub fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
-        each!(&self.backend, store => store.newest(schema, host))
+    pub fn find_newest_on_host(
+        &self,
+        schema: &str,
+        host: &str,
+    ) -> Result<Option<Stored>, StoreError> {
+        dispatch!(&self.backend, store => store.find_newest_on_host(schema, host))
     }
 
     /// The last written record of this schema, complete or not, of any host.
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
-    pub fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
-        each!(&self.backend, store => store.newest_of(schema))
+    pub fn find_newest(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+        dispatch!(&self.backend, store => store.find_newest(schema))
     }
 
     /// The last written records, newest first, up to `limit`.
@@ -224,7 +229,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        each!(&self.backend, store => store.list(limit))
+        dispatch!(&self.backend, store => store.list(limit))
     }
 
     /// Finds records by a filter, newest first, without reading a body.
@@ -232,7 +237,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
     pub fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
-        each!(&self.backend, store => store.find(filter))
+        dispatch!(&self.backend, store => store.find(filter))
     }
 
     /// Calls `visit` with the line and body of each record found by a filter, newest first, with
@@ -241,12 +246,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
-    pub fn each_body(
+    pub fn visit_bodies(
         &self,
         filter: &Filter,
         mut visit: impl FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
-        each!(&self.backend, store => store.each_body(filter, &mut visit))
+        dispatch!(&self.backend, store => store.visit_bodies(filter, &mut visit))
     }
 
     /// The record whose id begins with `id`, or for `last` the one written last, whatever its time.
@@ -254,7 +259,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Id`] if no record or several match.
     pub fn load(&self, id: &str) -> Result<Stored, StoreError> {
-        each!(&self.backend, store => store.load(id))
+        dispatch!(&self.backend, store => store.load(id))
     }
 
     /// Changes the tags of a record, in the record itself and in its line of the history, or in
@@ -268,7 +273,7 @@ impl Store {
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Result<TagChange, StoreError> {
-        each!(&mut self.backend, store => store.retag(id, change))
+        dispatch!(&mut self.backend, store => store.retag(id, change))
     }
 
     /// The size of a record: its body and its separate runs, bytes.
@@ -276,7 +281,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
     pub fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
-        each!(&self.backend, store => store.bytes_of(id))
+        dispatch!(&self.backend, store => store.bytes_of(id))
     }
 
     /// Removes records with their runs and tags, except those that a living process writes.
@@ -284,7 +289,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store cannot be written; all then stay.
     pub fn remove(&mut self, ids: &[String]) -> Result<RemovalResult, StoreError> {
-        each!(&mut self.backend, store => store.remove(ids))
+        dispatch!(&mut self.backend, store => store.remove(ids))
     }
 
     /// Returns the space of removed records to the file system; the number of bytes freed. A file
@@ -294,7 +299,7 @@ impl Store {
     /// [`StoreError`] if another process uses the store, or the disk has no room for the new file;
     /// nothing is lost then.
     pub fn reclaim_space(&mut self) -> Result<u64, StoreError> {
-        each!(&mut self.backend, store => store.reclaim_space())
+        dispatch!(&mut self.backend, store => store.reclaim_space())
     }
 
     /// Refuses changes through this store from now on, and waits no longer than `patience` for
@@ -303,7 +308,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store does not answer.
     pub fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
-        each!(&self.backend, store => store.read_only(patience))
+        dispatch!(&self.backend, store => store.read_only(patience))
     }
 
     /// Identifies the file that is now at the store's path.
@@ -311,7 +316,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Open`] if there is none.
     pub fn file(&self) -> Result<FileIdentity, StoreError> {
-        each!(&self.backend, store => store.file())
+        dispatch!(&self.backend, store => store.file())
     }
 
     /// A value that changes whenever another process changes records.
@@ -319,12 +324,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
     pub fn generation(&self) -> Result<Generation, StoreError> {
-        each!(&self.backend, store => store.generation())
+        dispatch!(&self.backend, store => store.generation())
     }
 
     /// Does the unfinished record with exactly this id still grow?
     #[must_use]
     pub fn growth(&self, id: &str) -> Growth {
-        each!(&self.backend, store => store.growth(id))
+        dispatch!(&self.backend, store => store.growth(id))
     }
 }

@@ -82,13 +82,17 @@ impl Sqlite {
         self.put_record(record)
     }
 
-    pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn find_newest_on_host(
+        &self,
+        schema: &str,
+        host: &str,
+    ) -> Result<Option<Stored>, StoreError> {
         let newest = "schema = ?1 AND host = ?2 AND complete";
         self.select_newest(newest, &[&schema, &host], 0)
             .map_err(|error| self.explain(&error))
     }
 
-    pub(super) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn find_newest(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
         self.select_newest("schema = ?1", &[&schema], 0)
             .map_err(|error| self.explain(&error))
     }

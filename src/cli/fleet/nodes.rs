@@ -64,7 +64,7 @@ fn load_from_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> 
         tag: Some(FleetRecord::tag(&id)),
         ..Filter::default()
     };
-    store.each_body(&filter, |entry, body| match read::<FleetNode>(body) {
+    store.visit_bodies(&filter, |entry, body| match read::<FleetNode>(body) {
         Ok(node) if node.fleet == id => nodes.add(node),
         Ok(node) => nodes.skip(entry.id, format!("it is of fleet {}", node.fleet)),
         Err(error) => nodes.skip(entry.id, error.to_string()),

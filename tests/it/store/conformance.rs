@@ -34,11 +34,16 @@ fn a_finished_record_is_loaded_as_it_was() {
         let again = place.open();
         assert_eq!(again.load("one").unwrap(), stored);
         let host = &stored.entry.host;
-        let newest = again.newest(&stored.entry.schema, host).unwrap();
+        let newest = again
+            .find_newest_on_host(&stored.entry.schema, host)
+            .unwrap();
         assert_eq!(newest.unwrap(), stored);
-        let of_kind = again.newest_of(&stored.entry.schema).unwrap();
+        let of_kind = again.find_newest(&stored.entry.schema).unwrap();
         assert_eq!(of_kind.unwrap(), stored);
-        assert_eq!(again.newest("pinwise.trace/1", host).unwrap(), None);
+        assert_eq!(
+            again.find_newest_on_host("pinwise.trace/1", host).unwrap(),
+            None
+        );
     });
 }
 
@@ -83,8 +88,11 @@ fn the_last_record_is_the_one_written_last() {
         let last = store.load("last").unwrap();
         assert_eq!(last.entry.id, "second");
         let (schema, host) = (&last.entry.schema, &last.entry.host);
-        assert_eq!(store.newest_of(schema).unwrap().unwrap(), last);
-        assert_eq!(store.newest(schema, host).unwrap().unwrap(), last);
+        assert_eq!(store.find_newest(schema).unwrap().unwrap(), last);
+        assert_eq!(
+            store.find_newest_on_host(schema, host).unwrap().unwrap(),
+            last
+        );
         assert_eq!(store.list(1).unwrap()[0], last.entry);
         // The history is sorted by time.
         let found = store.find(&Filter::default()).unwrap();
@@ -197,7 +205,7 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
         assert_eq!(wanted.len(), 50);
         let mut passed = Vec::new();
         store
-            .each_body(&filter, |entry, body| passed.push((entry, body.to_owned())))
+            .visit_bodies(&filter, |entry, body| passed.push((entry, body.to_owned())))
             .unwrap();
         let wanted = wanted.into_iter().map(|line| {
             let body = store.load(&line.entry.id).unwrap().body;

@@ -145,7 +145,7 @@ proptest! {
                 let page: Vec<ListedRecord> = expected.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
                 prop_assert_eq!(&found.lines, &page);
                 let mut passed = Vec::new();
-                store.each_body(&filter, |entry, _| passed.push(entry)).unwrap();
+                store.visit_bodies(&filter, |entry, _| passed.push(entry)).unwrap();
                 let page: Vec<_> = page.into_iter().map(|line| line.entry).collect();
                 prop_assert_eq!(passed, page);
             }

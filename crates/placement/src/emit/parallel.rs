@@ -153,9 +153,9 @@ pub(super) fn emit_omp(request: &Request<'_>) -> Emission {
         write_one_place(&request.realised.cpus)
     };
     let pieces = vec![
-        variable("OMP_PLACES", places),
-        variable("OMP_PROC_BIND", "close".to_owned()),
-        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        to_variable("OMP_PLACES", places),
+        to_variable("OMP_PROC_BIND", "close".to_owned()),
+        to_variable("OMP_NUM_THREADS", request.threads().to_string()),
         Piece::Command(request.shell_line(&[])),
     ];
     let verify = format!(
@@ -184,7 +184,7 @@ fn note_openmp_only(mut emission: Emission) -> Emission {
     emission
 }
 
-const fn variable(name: &'static str, value: String) -> Piece {
+const fn to_variable(name: &'static str, value: String) -> Piece {
     Piece::Variable { name, value }
 }
 
@@ -271,8 +271,8 @@ pub(super) fn emit_kmp(request: &Request<'_>) -> Emission {
     };
     let affinity = format!("granularity=fine,proclist=[{places}],explicit");
     let pieces = vec![
-        variable("KMP_AFFINITY", affinity),
-        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        to_variable("KMP_AFFINITY", affinity),
+        to_variable("OMP_NUM_THREADS", request.threads().to_string()),
         Piece::Command(request.shell_line(&[])),
     ];
     let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.shell_line(&[]));
@@ -282,7 +282,7 @@ pub(super) fn emit_kmp(request: &Request<'_>) -> Emission {
     note_openmp_only(emission)
 }
 
-/// The placement as the first this many units of each level, if it has that form.
+/// The equivalent `KMP_HW_SUBSET`, if the placement is the first packages, cores and CPUs.
 fn explain_hw_subset(request: &Request<'_>) -> Option<String> {
     let used = &request.realised.used;
     let per_package = used.cores.checked_div(used.packages)?;
@@ -315,8 +315,8 @@ pub(super) fn emit_gomp(request: &Request<'_>) -> Emission {
         Run { first, count, step } => format!("{first}-{}:{step}", first + (count - 1) * step),
     });
     let pieces = vec![
-        variable("GOMP_CPU_AFFINITY", list.collect::<Vec<_>>().join(" ")),
-        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        to_variable("GOMP_CPU_AFFINITY", list.collect::<Vec<_>>().join(" ")),
+        to_variable("OMP_NUM_THREADS", request.threads().to_string()),
         Piece::Command(request.shell_line(&[])),
     ];
     let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.shell_line(&[]));

@@ -73,11 +73,11 @@ pub(super) fn emit_hwloc_bind(request: &Request<'_>) -> Emission {
     }
     words.push("--".to_owned());
     let options: Vec<&str> = words.iter().map(String::as_str).collect();
-    let shows = match policy {
+    let show_command = match policy {
         Some(_) => "sh -c 'hwloc-bind --get --taskset; hwloc-bind --get --membind'",
         None => "hwloc-bind --get --taskset",
     };
-    let verify = format!("{} {shows}", shell::line(&words));
+    let verify = format!("{} {show_command}", shell::line(&words));
     let mut emission =
         request.emit_one_mask(vec![Piece::Command(request.shell_line(&options))], verify);
     if request.has_policy(MemoryPolicy::Local) {
@@ -95,7 +95,7 @@ pub(super) fn emit_systemd(request: &Request<'_>, unit: Option<&str>) -> Emissio
     let program = request.context.command.first();
     let unit = match (unit, program) {
         (Some(unit), _) => unit.to_owned(),
-        (None, Some(program)) => format!("{}.service", escape_unit_name(base_name(program))),
+        (None, Some(program)) => format!("{}.service", escape_unit_name(last_path_part(program))),
         (None, None) => "UNIT.service".to_owned(),
     };
     let ending = unit.rsplit_once('.').map_or("service", |(_, end)| end);
@@ -323,7 +323,7 @@ fn cgroup_start_line(request: &Request<'_>, file: &str) -> String {
 }
 
 /// The last part of a path.
-fn base_name(path: &str) -> &str {
+fn last_path_part(path: &str) -> &str {
     path.trim_end_matches('/')
         .rsplit('/')
         .next()

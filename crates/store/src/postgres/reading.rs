@@ -23,7 +23,11 @@ const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 impl Postgres {
     /// The newest complete record of this schema and host.
-    pub(crate) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+    pub(crate) fn find_newest_on_host(
+        &self,
+        schema: &str,
+        host: &str,
+    ) -> Result<Option<Stored>, StoreError> {
         let condition = "line.schema = $1 AND line.host = $2 AND line.complete";
         let values: [(&(dyn ToSql + Sync), Type); 2] = [
             (&replace_nul(schema), Type::TEXT),
@@ -34,7 +38,7 @@ impl Postgres {
     }
 
     /// The newest record of this schema, complete or not, of whatever host.
-    pub(crate) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+    pub(crate) fn find_newest(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
         self.select_newest("line.schema = $1", &[(&replace_nul(schema), Type::TEXT)], 0)
             .map_err(|trouble| self.explain(trouble))
     }
@@ -56,7 +60,7 @@ impl Postgres {
     }
 
     /// Calls `visit` with line and body of each record found by a filter, newest first.
-    pub(crate) fn each_body(
+    pub(crate) fn visit_bodies(
         &self,
         filter: &Filter,
         visit: &mut dyn FnMut(Entry, &str),

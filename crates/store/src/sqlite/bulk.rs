@@ -71,16 +71,16 @@ impl Sqlite {
         Ok(true)
     }
 
-    pub(crate) fn each_body(
+    pub(crate) fn visit_bodies(
         &self,
         filter: &Filter,
         visit: &mut dyn FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
-        self.visit_bodies(filter, visit)
+        self.query_bodies(filter, visit)
             .map_err(|error| self.explain(&error))
     }
 
-    fn visit_bodies(
+    fn query_bodies(
         &self,
         filter: &Filter,
         visit: &mut dyn FnMut(Entry, &str),
