@@ -45,7 +45,8 @@ export interface OpenOptions {
   colorScheme?: 'light' | 'dark';
   /** A script that runs before the page's. */
   before?: () => void;
-  /** Permits the script of a checker in the page; the test then does not see what the policy forbids. */
+  /** Permits the script of a checker in the page; the test then does not see what the policy
+   * forbids. */
   bypassCSP?: boolean;
   /** Permits the page to report errors. */
   canFail?: boolean;

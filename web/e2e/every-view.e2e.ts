@@ -108,7 +108,8 @@ function replaceCpuLists(record: Fields): unknown {
   );
 }
 
-/** Moves a pointer over the rows of charts; returns rows without a tooltip, or with that of another row. */
+/** Moves a pointer over the rows of charts; returns rows without a tooltip, or with that of another
+ * row. */
 async function findMissedRows(
   page: Page,
 ): Promise<{ visited: number; missed: string[] }> {

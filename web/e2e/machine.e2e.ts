@@ -1,5 +1,5 @@
-// The machine: its drawing and its latency matrix as linked views, drawn as reported and as measured
-// if these differ.
+// The machine: its drawing and its latency matrix as linked views, drawn as reported and as
+// measured if these differ.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

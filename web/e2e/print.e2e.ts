@@ -89,7 +89,8 @@ const findSpoiltCanvases = (page: Page): Promise<string[]> =>
       const { data } = canvas
         .getContext('2d')!
         .getImageData(0, 0, canvas.width, canvas.height);
-      // The background and the text of the dark theme, in more than 2 %: mixed colours hit one by chance.
+      // The background and the text of the dark theme, in more than 2 %: mixed colours hit one by
+      // chance.
       let dark = 0;
       for (let at = 0; at < data.length; at += 4) {
         const colour = (data[at]! << 16) | (data[at + 1]! << 8) | data[at + 2]!;

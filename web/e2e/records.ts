@@ -172,7 +172,8 @@ function runMaker(kind: string, maker: MakingCommand): Fields | null {
     if (kind === 'spin-pause') addLevels(record);
     return record;
   } catch (error) {
-    // An exit status means that the machine refused; without one, the program did not start or was killed.
+    // An exit status means that the machine refused; without one, the program did not start or was
+    // killed.
     if (
       !maker.needsHost ||
       typeof (error as { status?: unknown }).status !== 'number'

@@ -1,5 +1,5 @@
-// Checks that every view must pass: for users of a keyboard or a screen reader, on small screens and
-// on paper, and with hostile records.
+// Checks that every view must pass: for users of a keyboard or a screen reader, on small screens
+// and on paper, and with hostile records.
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
@@ -120,7 +120,8 @@ export const HOSTILE =
 const HIDDEN_CHARACTERS =
   '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
 
-/** Checks that hostile strings are text: nothing runs or is requested, and no control character remains. */
+/** Checks that hostile strings are text: nothing runs or is requested, and no control character
+ * remains. */
 export async function expectHostileTextIsShown(
   file: string,
   hash: string,

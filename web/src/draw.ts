@@ -53,7 +53,8 @@ const BOTTOM_MARGIN = 48;
 const TICK_LENGTH = 5;
 /** Room for half of the last label, pixels. */
 const SIDE_MARGIN = 30;
-/** Names and words at either side take at most this share of the width; names without words may take more. */
+/** Names and words at either side take at most this share of the width; names without words may
+ * take more. */
 const MAX_SIDE_SHARE = 0.3;
 const MAX_SINGLE_SIDE_SHARE = 0.42;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
@@ -166,7 +167,8 @@ export function drawPanels(
   return drawing;
 }
 
-/** Removes the style element that Plot adds, which the page's policy forbids (style.css has its rules), and hides the drawing from screen readers. */
+/** Removes the style element that Plot adds, which the page's policy forbids (style.css has its
+ * rules), and hides the drawing from screen readers. */
 export function finishSvg(made: Element): SVGElement {
   made.querySelector('style')?.remove();
   made.setAttribute('aria-hidden', 'true');

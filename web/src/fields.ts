@@ -1,5 +1,5 @@
-// Reads fields of records of any content: a missing value, or one of another type than in the schema,
-// is null or empty.
+// Reads fields of records of any content: a missing value, or one of another type than in the
+// schema, is null or empty.
 
 export const fields = <T extends object>(
   value: T | null | undefined,

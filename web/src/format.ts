@@ -1,4 +1,5 @@
-// Numbers in words. `src/format.rs` has the same functions; both are tested on tests/data/formats.json.
+// Numbers in words. `src/format.rs` has the same functions; both are tested on
+// tests/data/formats.json.
 
 type Maybe = number | null | undefined;
 

@@ -1,5 +1,5 @@
-// Cuts a value out of JSON text without parsing it: numbers that a script cannot hold, such as seeds
-// of 64 bits, stay exact.
+// Cuts a value out of JSON text without parsing it: numbers that a script cannot hold, such as
+// seeds of 64 bits, stay exact.
 
 /** The text of the value that a path leads to; null if it leads nowhere. */
 export function sliceValue(

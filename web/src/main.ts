@@ -102,7 +102,8 @@ function header(source: Source): HTMLElement {
   );
 }
 
-/** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/" is the one record of a report, or the history. */
+/** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/"
+ * is the one record of a report, or the history. */
 async function route(page: Page): Promise<void> {
   const own = (routeCount += 1);
   shown?.dispose();

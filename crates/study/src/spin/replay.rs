@@ -104,7 +104,7 @@ impl Arm {
                 ending: Ending::Parks,
             });
         };
-        let Some(wait) = known.wait(setting, Case::Typical) else {
+        let Some(wait) = known.compute_wait(setting, Case::Typical) else {
             bail!(
                 "--algorithm {}: its exact steps are not known, so it cannot be executed",
                 known.id

@@ -174,8 +174,8 @@ export function dotsPlan(
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
-  // The axis fits the arms that were not left out: those may be so far off that the others' differences
-  // vanish.
+  // The axis fits the arms that were not left out: those may be so far off that the others'
+  // differences vanish.
   const kept = lines.filter((line) => !isLeftOut(line.standing));
   const x = valueAxis(
     (kept.length > 0 ? kept : lines).flatMap((line) => [

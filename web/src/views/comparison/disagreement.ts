@@ -27,7 +27,8 @@ const JUDGES: Readonly<Record<string, string>> = {
   typical: 'the typical run',
 };
 
-/** Converts an effect in per cent to ratios; null without a positive ratio, ends null if one is missing. */
+/** Converts an effect in per cent to ratios; null without a positive ratio, ends null if one is
+ * missing. */
 export function toRatios(
   effect: Maybe<EffectRecord>,
 ): { ratio: number; low: number | null; high: number | null } | null {

@@ -53,7 +53,8 @@ export interface ArmLine {
   /** The record's word for it. */
   word: string;
   isBest: boolean;
-  /** Its number among the arms with a colour of their own; null of the baseline, and of arms that were left out. */
+  /** Its number among the arms with a colour of their own; null of the baseline, and of arms that
+   * were left out. */
   colour: number | null;
   dots: Dot[];
   median: number | null;

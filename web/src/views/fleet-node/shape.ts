@@ -1,4 +1,5 @@
-// A node beside its peers: its group in a report, and its figures beside the typical ones of the group.
+// A node beside its peers: its group in a report, and its figures beside the typical ones of the
+// group.
 
 import { quantity, span } from '../../format';
 import type { Cell } from '../../sortable';

@@ -1,5 +1,5 @@
-// A node of a fleet: its steps and how they ended, its settings, and its figures beside those of its
-// peers if there is a report.
+// A node of a fleet: its steps and how they ended, its settings, and its figures beside those of
+// its peers if there is a report.
 
 import { fill, h } from '../../dom';
 import { minute, seconds } from '../../format';

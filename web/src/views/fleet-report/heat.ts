@@ -1,5 +1,5 @@
-// The map of outliers: which nodes differ in which figures, and how far, grouped by the settings that
-// the nodes have in common.
+// The map of outliers: which nodes differ in which figures, and how far, grouped by the settings
+// that the nodes have in common.
 
 import { mapNumber } from '../../numbers';
 import type { Maybe } from '../../records';

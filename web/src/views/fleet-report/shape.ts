@@ -1,5 +1,5 @@
-// The data that a fleet's report shows: missing nodes, nodes with their anomalies, rows of tables, and
-// positions on strips.
+// The data that a fleet's report shows: missing nodes, nodes with their anomalies, rows of tables,
+// and positions on strips.
 
 import { digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
@@ -273,7 +273,8 @@ export function groupStrips(
   }));
 }
 
-/** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 outliers". */
+/** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3
+ * outliers". */
 export function stripWords(figure: GroupFigure, outliers: number): string {
   const of = (value: Maybe<number>): string => quantity(value, figure.unit);
   const spread = finite(figure.spread)

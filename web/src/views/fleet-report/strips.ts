@@ -28,7 +28,8 @@ interface Dot {
 /** Called if a dot is chosen. */
 type Choose = (outlier: Outlier) => void;
 
-/** Strips below one axis; the dots are one stop for the keyboard, and arrows go from one to the next. */
+/** Strips below one axis; the dots are one stop for the keyboard, and arrows go from one to the
+ * next. */
 export function stripChart(
   strips: readonly Strip[],
   range: Range,

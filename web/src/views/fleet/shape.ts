@@ -1,5 +1,5 @@
-// Hosts beside their peers: each figure divided by the median of the machines with the same CPU model
-// and shape. A fleet's report tells which of them differ beyond chance.
+// Hosts beside their peers: each figure divided by the median of the machines with the same CPU
+// model and shape. A fleet's report tells which of them differ beyond chance.
 
 import { count, ratio } from '../../format';
 import { groupBy, tally } from '../../lists';

@@ -95,7 +95,8 @@ const OUTCOME_RANKS: Readonly<Record<string, number>> = {
   undecided: 2,
 };
 
-/** The benchmarks, those that need attention first, then better ones, the others in the order of the suite. */
+/** The benchmarks, those that need attention first, then better ones, the others in the order of
+ * the suite. */
 export function toGateLines(record: GateRecord): GateLine[] {
   const rank = ({ outcome, mark }: GateLine): number =>
     OUTCOME_RANKS[outcome] ?? (mark === 'better' ? 3 : 4);
@@ -149,7 +150,8 @@ function chooseMark(
   return outcome === 'passed' ? 'passed' : 'open';
 }
 
-/** Lines to show at once, and lines that merely passed, which are folded. If all passed, all are shown. */
+/** Lines to show at once, and lines that merely passed, which are folded. If all passed, all are
+ * shown. */
 export function splitPassed(
   lines: readonly GateLine[],
 ): [shown: GateLine[], folded: GateLine[]] {

@@ -151,7 +151,8 @@ function commitsSlot(
   };
 }
 
-/** Hosts of a site are often changed together: of the same change within this time, only the first has a label. */
+/** Hosts of a site are often changed together: of the same change within this time, only the first
+ * has a label. */
 const MAX_REPEAT_GAP_MS = 86_400_000;
 
 const isRepeated = (change: Change, { changes }: OverTime): boolean =>

@@ -85,7 +85,8 @@ function tagOfWhole({ schema, tags }: Entry): string | undefined {
     : tags.find((tag) => tag.startsWith(prefix));
 }
 
-/** An entry of a list. If it stands for the parts of a bench or fleet, it is the newest, with the number of the others. */
+/** An entry of a list. If it stands for the parts of a bench or fleet, it is the newest, with the
+ * number of the others. */
 export interface FoldedEntry {
   entry: Entry;
   others: number;

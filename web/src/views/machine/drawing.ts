@@ -36,7 +36,8 @@ export interface Drawing extends Part {
   mark(cpus: readonly number[]): void;
 }
 
-/** The drawing with its selects, legend and the line that describes a CPU; `onPoint` receives the CPU that is pointed at or has the focus. */
+/** The drawing with its selects, legend and the line that describes a CPU; `onPoint` receives the
+ * CPU that is pointed at or has the focus. */
 export function machineDrawing(
   machine: Machine,
   onPoint: (cpu: number | null) => void,

@@ -132,7 +132,8 @@ function arrange(
   return { width: right - left, height: Math.max(0, y - gap - top) };
 }
 
-/** The number of columns whose aspect ratio is nearest to the wanted one; full last rows are preferred. */
+/** The number of columns whose aspect ratio is nearest to the wanted one; full last rows are
+ * preferred. */
 export function chooseColumns(
   number: number,
   width: number,

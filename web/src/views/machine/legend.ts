@@ -36,7 +36,8 @@ export function scaleLegend(
   return h('p.legend', h('span', low), strip, h('span', high));
 }
 
-/** The colour of a class. If there are more classes than colours, colours repeat, and names distinguish them. */
+/** The colour of a class. If there are more classes than colours, colours repeat, and names
+ * distinguish them. */
 export const classColour = (colours: Theme, at: number): string =>
   colours.series[at % colours.series.length]!;
 

@@ -15,7 +15,8 @@ export interface Spot {
   x: number;
   y: number;
   element: SVGElement;
-  /** Texts of the CPU's number and figure, hidden from screen readers: the element's name says more. */
+  /** Texts of the CPU's number and figure, hidden from screen readers: the element's name says
+   * more. */
   number: SVGElement;
   figure: SVGElement | null;
 }

@@ -322,7 +322,8 @@ function measuredKeys(levels: readonly Level[]): (cpu: number) => number[] {
   return (cpu) => outward.map((first) => first.get(cpu) ?? cpu);
 }
 
-/** Runs of neighbours of one group in an order of CPUs: first and last index. A group whose CPUs are apart has several. */
+/** Runs of neighbours of one group in an order of CPUs: first and last index. A group whose CPUs
+ * are apart has several. */
 export function findRuns(
   groups: readonly (readonly number[])[],
   cpus: readonly number[],

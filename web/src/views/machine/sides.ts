@@ -22,7 +22,8 @@ export function contradictedLevels(machine: Machine): string[] {
   return LEVELS.map(({ level }) => level).filter((level) => shown.has(level));
 }
 
-/** Groups of a contradicted level as measured: those of the record, which have two or more CPUs, and each other CPU alone. Empty if no group was found. */
+/** Groups of a contradicted level as measured: those of the record, which have two or more CPUs,
+ * and each other CPU alone. Empty if no group was found. */
 function measuredGroups(machine: Machine, level: string): number[][] {
   const { measured } = machine;
   const found = measured?.levels.find(({ kind }) => kind === level)?.groups;
@@ -32,7 +33,8 @@ function measuredGroups(machine: Machine, level: string): number[][] {
   return [...found, ...alone.map((cpu) => [cpu])];
 }
 
-/** The units of a side. Measured units of a contradicted level have letters: the system gives them no numbers. */
+/** The units of a side. Measured units of a contradicted level have letters: the system gives them
+ * no numbers. */
 export function buildUnitsOfSide(machine: Machine, side: Side): Unit[] {
   const levels = side === 'measured' ? contradictedLevels(machine) : [];
   if (levels.length === 0) return buildUnits(machine);

@@ -21,7 +21,8 @@ const sizesOf = (cpus: number): Sizes => {
   return { width, height, hasFigure: false };
 };
 
-/** A drawing of the machine with the CPUs of `used` filled, up to this width; null if it has too many CPUs. */
+/** A drawing of the machine with the CPUs of `used` filled, up to this width; null if it has too
+ * many CPUs. */
 export function smallMachine(
   machine: Machine,
   used: readonly number[],

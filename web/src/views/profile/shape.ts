@@ -164,7 +164,8 @@ export function invertFlame(tree: Flame): Flame {
   return inverted;
 }
 
-/** The flame graph of a difference: calls are as wide as the longer of both times, coloured by the change. */
+/** The flame graph of a difference: calls are as wide as the longer of both times, coloured by the
+ * change. */
 export function diffToFlame(diff: ProfileDiff): Flame | null {
   const calls = diff.calls ?? [];
   if (calls.length === 0) return null;
@@ -228,7 +229,8 @@ export interface Box {
   row: number;
 }
 
-/** Boxes of a frame, which fills the width, its callers and its callees; those narrower than `narrowest` are left out. */
+/** Boxes of a frame, which fills the width, its callers and its callees; those narrower than
+ * `narrowest` are left out. */
 export function layOutBoxes(
   tree: Flame,
   focus: number,
@@ -260,7 +262,8 @@ export function layOutBoxes(
   return listed;
 }
 
-/** Frames whose name or module contains the text, and their share of all time; matches below a match are counted once. */
+/** Frames whose name or module contains the text, and their share of all time; matches below a
+ * match are counted once. */
 export function searchFrames(
   tree: Flame,
   text: string,

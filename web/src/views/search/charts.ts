@@ -136,7 +136,8 @@ predicted ${withSpan(p.predicted, p.low, p.high, cost)}
 measured ${cost(p.measured)}`;
 }
 
-/** The leader's expected cost, and what it may lose to the best, over runs: the search goes on while that is more than it may be. */
+/** The leader's expected cost, and what it may lose to the best, over runs: the search goes on
+ * while that is more than it may be. */
 export function progressPlan(record: SearchRecord): ChartPlan | null {
   const steps = progressSteps(record);
   if (steps.length === 0) return null;

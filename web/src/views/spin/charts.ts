@@ -120,7 +120,8 @@ function summariseCurves(drawn: readonly Curve[], figure: Figure): string {
   return `${figure === 'total' ? 'How long an algorithm spins before it gives up' : 'How late it may notice that the lock is free'}: ${ends.slice(0, 4).join('; ')}${ends.length > 4 ? ' …' : '.'}`;
 }
 
-/** The spin of every algorithm for every number of CPUs, with marked cliffs; null if there is only one number. */
+/** The spin of every algorithm for every number of CPUs, with marked cliffs; null if there is only
+ * one number. */
 export function mapPlan(record: Predicted): ChartPlan | null {
   const counts = cpuCounts(record);
   const known = sortAlgorithms(record).filter((a) =>

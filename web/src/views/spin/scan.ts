@@ -19,7 +19,8 @@ function findLongestGap(loop: Loop): { ns: number; chip: string } | null {
 const compareGaps = (a: Loop, b: Loop): number =>
   (findLongestGap(b)?.ns ?? -1) - (findLongestGap(a)?.ns ?? -1);
 
-/** "12 loops with spin hints in 2 binaries. main checks least often: 51.0 ns apart on meteor-lake-p." */
+/** "12 loops with spin hints in 2 binaries. main checks least often: 51.0 ns apart on
+ * meteor-lake-p." */
 export function scanSentence(scan: SpinScan): string {
   const [loops, binaries] = [list(scan.loops), list(scan.binaries)];
   const where =

@@ -1,5 +1,5 @@
-// The path of a thread: arrows between CPUs for its migrations, and for its wake-ups from the CPU on
-// which it was queued. Records have neither the waker nor wake-ups after which the thread waited
+// The path of a thread: arrows between CPUs for its migrations, and for its wake-ups from the CPU
+// on which it was queued. Records have neither the waker nor wake-ups after which the thread waited
 // less than the shortest recorded wait.
 
 import { type Lanes, firstEndingAfter } from './lanes';

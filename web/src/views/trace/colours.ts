@@ -12,7 +12,8 @@ export type ColourBy = (typeof COLOURINGS)[number];
 
 /** The golden ratio's fraction: hues of consecutive numbers are far apart. */
 const GOLDEN = 0.618_033_988_75;
-/** OKLCH lightness of consecutive numbers, in turn: text on each is readable, and each is visible on the background. */
+/** OKLCH lightness of consecutive numbers, in turn: text on each is readable, and each is visible
+ * on the background. */
 const LIGHTNESS = {
   light: [0.5, 0.58, 0.66],
   dark: [0.64, 0.73, 0.82],
@@ -26,7 +27,8 @@ export function hashedColour(number: number, isDark: boolean): string {
   return oklch(shades[number % shades.length]!, CHROMA, hue * 2 * Math.PI);
 }
 
-/** OKLCH as "#rrggbb", cut to sRGB (Ottosson 2020, "A perceptual color space for image processing"). */
+/** OKLCH as "#rrggbb", cut to sRGB (Ottosson 2020, "A perceptual color space for image
+ * processing"). */
 function oklch(lightness: number, chroma: number, hue: number): string {
   const a = chroma * Math.cos(hue);
   const b = chroma * Math.sin(hue);

@@ -121,7 +121,8 @@ export function* decodeSlices({
   return slices;
 }
 
-/** Reads slices of a CPU; starts are relative to the end of the slice before, at first `time`. Returns the end of the last. */
+/** Reads slices of a CPU; starts are relative to the end of the slice before, at first `time`.
+ * Returns the end of the last. */
 function readSlices(
   slices: Slices,
   numbers: Varints,

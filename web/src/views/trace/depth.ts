@@ -40,7 +40,8 @@ export class Depth {
     return this.steps[row * this.stride + column]!;
   }
 
-  /** Adds a step up or down within a column: its column gets the part after it, the next one the rest. */
+  /** Adds a step up or down within a column: its column gets the part after it, the next one the
+   * rest. */
   private addStep(row: number, place: number, by: number): void {
     if (place >= this.stride - 1) return;
     const column = Math.max(0, Math.floor(place));

@@ -104,7 +104,8 @@ function describeEmpty(
   return `not on a CPU; next from ${formatMoment(lanes.start[next]!)}`;
 }
 
-/** Describes a part of a row in which several slices share a pixel: busy, queued, migrations; else empty. */
+/** Describes a part of a row in which several slices share a pixel: busy, queued, migrations; else
+ * empty. */
 export function describeStretch(
   scene: Scene,
   rows: Rows,

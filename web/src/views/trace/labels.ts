@@ -68,7 +68,8 @@ export function drawNames(
   context.restore();
 }
 
-/** Marks that a thread came from another CPU: a short stroke within a core, a long one with a bar between cores. */
+/** Marks that a thread came from another CPU: a short stroke within a core, a long one with a bar
+ * between cores. */
 function drawMoveTick(
   context: CanvasRenderingContext2D,
   frame: Frame,

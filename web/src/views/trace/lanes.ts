@@ -253,7 +253,8 @@ export class ColumnSums {
     return columns;
   }
 
-  /** The same from finer columns of the whole trace: each column takes the finer ones that begin in it. */
+  /** The same from finer columns of the whole trace: each column takes the finer ones that begin in
+   * it. */
   sumBins(bins: Columns, from: number, to: number, span: number): Columns {
     const { columns, width } = this;
     this.clear();

@@ -90,7 +90,8 @@ export function* previousCpus(
 /** Times that went through seconds are exact to this, ns. */
 const ROUNDING_NS = 2;
 
-/** For each slice, the index of the cause of the wait that ended with it, plus 1; 0 if no recorded wait did. */
+/** For each slice, the index of the cause of the wait that ended with it, plus 1; 0 if no recorded
+ * wait did. */
 export function* findWaitCauses(
   slices: Slices,
   order: Uint32Array,

@@ -26,7 +26,8 @@ export class Painter {
     const { scene, rows, colourBy, theme, marked } = frame;
     const palette = new Palette(scene, rows, colourBy, theme, marked);
     context.setTransform(1, 0, 0, 1, 0, 0);
-    // A moving pointer changes only the cursor: rows are painted again only if one of these changed.
+    // A moving pointer changes only the cursor: rows are painted again only if one of these
+    // changed.
     const painted = [
       this.raster,
       rows,
@@ -162,7 +163,8 @@ function drawMarks(context: CanvasRenderingContext2D, frame: Frame): void {
   }
 }
 
-/** Draws the path of the followed thread: migrations in full lines, wake-ups in dashed ones from a dot. */
+/** Draws the path of the followed thread: migrations in full lines, wake-ups in dashed ones from a
+ * dot. */
 function drawArrows(context: CanvasRenderingContext2D, frame: Frame): void {
   const { scene, window, theme, thread } = frame;
   if (thread === null || frame.rows !== 'cpus') return;

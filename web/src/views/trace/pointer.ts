@@ -90,7 +90,8 @@ export function timeAtShare({ from, to }: Window, share: number): number {
   return from + Math.min(1, Math.max(0, share)) * (to - from);
 }
 
-/** The row at a height `y` of the canvas, with rows scrolled by `scrolled`; the nearest one outside. */
+/** The row at a height `y` of the canvas, with rows scrolled by `scrolled`; the nearest one
+ * outside. */
 export function rowAt(
   y: number,
   scrolled: number,
@@ -171,7 +172,8 @@ function listenToPointer(
 /** Distance of the tooltip from the pointer, so that it does not hide what it describes, pixels. */
 const TIP_OFFSET = 14;
 
-/** Shows the tooltip of the cursor's place; for screen readers, the line below the rows says the same. */
+/** Shows the tooltip of the cursor's place; for screen readers, the line below the rows says the
+ * same. */
 function showTip(
   { scene, state, canvas }: Handle,
   tip: HTMLElement,

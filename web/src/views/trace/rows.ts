@@ -21,10 +21,12 @@ const PIXELS_PER_SLICE = 3;
 const BINS_PER_PIXEL = 2;
 /** Narrower slices have no border, pixels. */
 const MIN_BORDERED_WIDTH = 4;
-/** If marked threads have more slices, they are not drawn apart: the colour of a pixel's main thread is enough. */
+/** If marked threads have more slices, they are not drawn apart: the colour of a pixel's main
+ * thread is enough. */
 const MAX_MARKED_SLICES = 150_000;
 
-/** Edges of the parts of a row, in device pixels from its upper edge: queued threads, time, migrations. */
+/** Edges of the parts of a row, in device pixels from its upper edge: queued threads, time,
+ * migrations. */
 interface Band {
   queue: number;
   top: number;
@@ -239,7 +241,8 @@ function drawBordered(
   }
 }
 
-/** Draws the share of each column's slices whose thread came from another CPU: the more, the darker. */
+/** Draws the share of each column's slices whose thread came from another CPU: the more, the
+ * darker. */
 function drawArrivals(
   raster: Raster,
   { arrivals: many, count }: Columns,

@@ -46,7 +46,8 @@ export interface Scene {
   causes(): Uint8Array | null;
   /** Indices of a thread's waits, by its number, in the order of time. */
   waitsOf(thread: number): readonly number[];
-  /** The first wait that can end after a time: all before it began too early even for the longest wait. */
+  /** The first wait that can end after a time: all before it began too early even for the longest
+   * wait. */
   firstWait(time: number): number;
   /** Shorter waits are not recorded, ns. */
   shortestWaitNs: number;
@@ -282,7 +283,8 @@ export function rowName(scene: Scene, rows: Rows, row: number): string {
   return core === undefined ? `CPU ${cpu}` : `CPU ${cpu} · core ${core}`;
 }
 
-/** Did a slice's thread come from another CPU of the core ("smt") or of another core? Null: from neither. */
+/** Did a slice's thread come from another CPU of the core ("smt") or of another core? Null: from
+ * neither. */
 export function classifyMove(
   scene: Scene,
   lanes: Lanes,

@@ -38,7 +38,8 @@ export const chosenColouring = (
   state: Pick<State, 'rows' | 'colourBy'>,
 ): ColourBy => state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 
-/** Indices of the highlighted threads: the followed one and those found; null if none is highlighted. */
+/** Indices of the highlighted threads: the followed one and those found; null if none is
+ * highlighted. */
 export function findMarked(
   scene: Scene,
   { thread, find }: Pick<AddressState, 'thread' | 'find'>,
@@ -92,7 +93,8 @@ function followThread(handle: Handle, place: number | null): void {
   handle.sync();
 }
 
-/** Moves the cursor to the first slice of a thread that ends after the window begins, else to its last. */
+/** Moves the cursor to the first slice of a thread that ends after the window begins, else to its
+ * last. */
 export function goToThread(handle: Handle, place: number): void {
   const { scene, state } = handle;
   const lanes = scene.lanes('threads');

@@ -67,7 +67,8 @@ function packed(waits: readonly Queued[]): Record<string, unknown> {
   };
 }
 
-/** Thread 7 runs on CPU 0, is woken onto CPU 0 and runs on 1, is preempted and runs on 2; thread 9 on CPU 1 between. */
+/** Thread 7 runs on CPU 0, is woken onto CPU 0 and runs on 1, is preempted and runs on 2; thread 9
+ * on CPU 1 between. */
 const TRACE = {
   elapsed_s: 100e-6,
   cores: [{ core: 0, cpus: '0-1' }],

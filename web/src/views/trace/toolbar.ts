@@ -24,7 +24,8 @@ const COLOUR_WORDS: Readonly<Record<ColourBy, string>> = {
 
 export interface Toolbar {
   element: HTMLElement;
-  /** The line on found and followed threads; apart, because beside the search it would move the rows. */
+  /** The line on found and followed threads; apart, because beside the search it would move the
+   * rows. */
   found: HTMLElement;
   chooseRows(rows: Rows): void;
   focusSearch(): void;
