@@ -69,7 +69,7 @@ fn desktop() -> TopRecord {
         events.push(switch(100 * turn + 60, cpu, 5000, left, 0));
     }
     events.sort_by_key(|event| event.time_ns);
-    live.take(&events);
+    live.add_events(&events);
     let frame = live.frame(1_000_000_000);
     TopRecord {
         host: "desk".to_owned(),

@@ -88,7 +88,7 @@ fn analyse_on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
 }
 
 #[test]
-fn time_is_credited_to_the_right_thread() {
+fn time_counts_for_the_thread_on_the_cpu() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -113,7 +113,7 @@ fn time_is_credited_to_the_right_thread() {
 }
 
 #[test]
-fn the_first_switch_of_a_cpu_names_its_earlier_thread() {
+fn the_first_switch_of_a_cpu_reveals_its_earlier_thread() {
     let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
     let result = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
     assert_eq!(result.cpu_ns, 60 * MS);
@@ -147,7 +147,7 @@ fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
 }
 
 #[test]
-fn avoidable_sharing_is_blamed() {
+fn avoidable_sharing_has_a_cause() {
     let fork = fork_at(0, 1, 2, 1);
     let both = |extra: Vec<Event>| {
         let run = vec![switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 2)];
@@ -206,7 +206,7 @@ fn waits_have_causes() {
 }
 
 #[test]
-fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
+fn a_wait_for_an_idle_cpu_to_start_is_no_episode() {
     let result = check_waits(
         vec![follow(1), wake(10, 1, 3), switch(14, 3, IDLE, 1)],
         [0, 0, 0, 0, 4],
@@ -254,7 +254,7 @@ fn poll_in_class(class: SchedulingClass) -> Event {
 }
 
 #[test]
-fn the_limits_of_a_class_are_a_cause_of_their_own() {
+fn limits_of_a_scheduling_class_are_a_cause() {
     let none = WaitCauseTotals::default();
     let class = WaitCauseTotals {
         class: 30 * MS,
@@ -301,7 +301,7 @@ fn waits_behind_others_and_behind_own_threads_are_distinguished() {
 }
 
 #[test]
-fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
+fn wakers_are_threads_of_the_same_process_that_ran_there() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -367,7 +367,7 @@ fn the_most_frequent_wakers_of_many_are_kept() {
 }
 
 #[test]
-fn lost_time_counts_for_no_thread() {
+fn time_with_lost_records_counts_for_no_thread() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -385,7 +385,7 @@ fn lost_time_counts_for_no_thread() {
 }
 
 #[test]
-fn more_lost_records_than_can_be_counted_are_the_most() {
+fn the_count_of_lost_records_saturates() {
     let lost = |ms| at(ms, 0, EventKind::Lost { records: u64::MAX });
     let result = analyse_on_smt(vec![follow(1), lost(10), lost(20)], 100);
     assert_eq!(result.unknown.records, u64::MAX);
@@ -416,7 +416,7 @@ fn a_cpu_without_events_of_its_idle_task_is_reported() {
 }
 
 #[test]
-fn a_number_that_comes_again_is_another_thread() {
+fn a_reused_id_is_another_thread() {
     let fork = |ms| fork_at(ms, 1, 2, 1);
     let result = analyse_on_smt(
         vec![
@@ -443,7 +443,7 @@ fn a_number_that_comes_again_is_another_thread() {
 /// The first switch of a CPU credits the leaving thread with all the time before, but a thread that
 /// ended elsewhere has had that time already.
 #[test]
-fn a_thread_that_ended_elsewhere_was_not_here_since_the_beginning() {
+fn a_thread_that_ended_elsewhere_was_not_here_before() {
     let ended = EventKind::Switch {
         prev: 4,
         left: LeaveReason::Ended,
@@ -477,14 +477,14 @@ fn a_thread_that_leaves_a_cpu_waits_on_no_other() {
 }
 
 #[test]
-fn without_a_named_thread_all_are_followed() {
+fn without_a_follow_event_all_threads_are_followed() {
     let result = analyse_on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
     assert_eq!(result.cpu_ns, 20 * MS);
     assert_eq!(result.foreign_ns, Some(0));
 }
 
 #[test]
-fn halves_of_switches_are_reported_for_followed_threads_only() {
+fn half_switches_give_times_of_followed_threads() {
     let events = [
         follow(1),
         out(10, 0, LeaveReason::Preempted),
@@ -515,7 +515,7 @@ fn poll_event(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
 /// A quota may cause waits behind none of the program's threads: the CPU time for which that was
 /// so.
 #[test]
-fn time_of_cpus_that_hold_threads_back_is_counted() {
+fn time_of_other_threads_on_cpus_with_queued_threads_is_counted() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let events = [
         follow(1),
@@ -605,7 +605,7 @@ fn check_timeline(result: &Summary) {
 }
 
 #[test]
-fn waits_and_sharing_are_drawn() {
+fn waits_and_sharing_are_in_the_timeline() {
     let fork = fork_at(0, 1, 2, 1);
     let result = analyse_on_smt(
         vec![

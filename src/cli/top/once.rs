@@ -27,7 +27,7 @@ struct Once {
 
 impl Listener for Once {
     fn events(&mut self, events: &[Event]) {
-        self.live.take(events);
+        self.live.add_events(events);
     }
 
     fn round(&mut self, now_ns: u64) -> bool {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn any_what() -> impl Strategy<Value = EventKind> {
+fn any_event_kind() -> impl Strategy<Value = EventKind> {
     let tid = || 0i32..6;
     let left = prop_oneof![
         Just(LeaveReason::Blocked),
@@ -30,8 +30,8 @@ fn any_what() -> impl Strategy<Value = EventKind> {
 
 proptest! {
     #[test]
-    fn nothing_is_counted_twice_whatever_the_events(
-        whats in prop::collection::vec((0u64..3, 0u32..9, any_what()), 0..300),
+    fn no_time_is_counted_twice_for_any_events(
+        whats in prop::collection::vec((0u64..3, 0u32..9, any_event_kind()), 0..300),
         tier in 0usize..5,
     ) {
         let mut time_ns = 0;

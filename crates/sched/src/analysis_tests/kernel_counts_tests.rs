@@ -37,7 +37,7 @@ fn polling_reports_the_kernels_counts() {
 /// The kernel's count of moves is read at every tenth poll: it includes moves that were seen in
 /// between.
 #[test]
-fn moves_that_were_seen_are_not_counted_again() {
+fn moves_seen_by_polls_are_not_counted_again() {
     let sample = |ms, cpu, migrations| {
         let sample = Sample {
             thread: 1,
@@ -108,7 +108,7 @@ fn a_returning_thread_is_reported_once() {
 /// The command's first child may exist when the command is polled, before the stream reports its
 /// beginning.
 #[test]
-fn a_thread_that_is_known_before_it_begins_is_reported_once() {
+fn a_thread_polled_before_its_start_is_reported_once() {
     let know = |thread| {
         let process = thread;
         at(0, 0, EventKind::Known { thread, process })
@@ -134,7 +134,7 @@ fn a_thread_that_is_known_before_it_begins_is_reported_once() {
 
 /// If wake-ups are not seen, the kernel's last report before a thread's end may be incomplete.
 #[test]
-fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
+fn waits_of_threads_that_ended_unpolled_are_lower_bounds() {
     let look = |ms, wait_ms: u64, is_last| {
         let sample = Sample {
             thread: 1,
@@ -212,7 +212,7 @@ fn waits_after_the_last_record_of_a_thread_are_unseen() {
 /// A thread that yields all the time seems queued while it is switched, and so does one with a
 /// missing arrival until its next one.
 #[test]
-fn events_have_no_more_waits_than_the_kernel_reported() {
+fn waits_never_exceed_the_kernels_report() {
     let waited_ns = |reported_ms| {
         let mut events = preempt_often(200, reported_ms, false);
         for event in &mut events {
@@ -228,7 +228,7 @@ fn events_have_no_more_waits_than_the_kernel_reported() {
 }
 
 #[test]
-fn a_wrong_guess_of_a_cpus_thread_contradicts_nothing() {
+fn a_wrong_guess_of_a_cpus_thread_is_no_contradiction() {
     let mut runnable = poll_event(0, 500, 70, false);
     if let EventKind::Sample(sample) = &mut runnable.what {
         sample.is_runnable = true;
@@ -302,7 +302,7 @@ fn the_kernels_counts_replace_missing_events() {
 
 /// The kernel reports a thread early during its exit: later queuing time is in no figure.
 #[test]
-fn waits_after_the_kernels_report_of_an_end_are_missing() {
+fn waits_after_the_kernels_report_of_an_end_make_a_lower_bound() {
     let check = |life_ms: u64, run_ms: u64, is_bound: bool| {
         let mut report = poll_event(90, run_ms, 20, true);
         if let EventKind::Sample(sample) = &mut report.what {
@@ -335,7 +335,7 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
 /// A hypervisor that takes the CPU from a thread is not seen in events; the kernel's own account
 /// excludes that time.
 #[test]
-fn cpu_time_is_the_kernels_without_stolen_time() {
+fn cpu_time_excludes_stolen_time() {
     let came = |ms| came(ms, 0);
     let went = |ms| out(ms, 0, LeaveReason::Blocked);
     let fork = || vec![follow(9), fork_at(0, 9, 1, 1)];
@@ -371,7 +371,7 @@ fn cpu_time_is_the_kernels_without_stolen_time() {
 
 /// A switch is missing: the thread next seen leaving the CPU was on it, for an unknown time.
 #[test]
-fn waits_with_an_unseen_end_are_missing_in_the_total() {
+fn waits_with_an_unseen_end_make_the_total_a_lower_bound() {
     let check = |missing: bool, total_ms: u64, is_bound: bool| {
         let mut events = vec![
             follow(1),

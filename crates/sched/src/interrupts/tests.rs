@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::StepKind::{Enter, Leave, Lost, Was};
+use super::ReportKind::{Enter, Leave, Lost, Was};
 use super::*;
 
 const OWN: Tid = 7;
@@ -14,7 +14,7 @@ fn card() -> Cause {
 }
 
 /// A device's interrupt has no name at its end.
-fn card_ended() -> StepKind {
+fn card_ended() -> ReportKind {
     let name = "".into();
     Leave(Cause::Interrupt { number: 38, name })
 }
@@ -27,19 +27,19 @@ fn tick() -> Cause {
     Cause::Vector("local_timer".into())
 }
 
-fn summarise(steps: &[(u64, Tid, StepKind)]) -> InterruptSummary {
+fn summarise(steps: &[(u64, Tid, ReportKind)]) -> InterruptSummary {
     let mut account = InterruptAccount::default();
     for (time_ns, thread, what) in steps {
         let what = what.clone();
         let time_ns = *time_ns;
-        account.take(1, *thread, &Step { time_ns, what });
+        account.add_report(1, *thread, &Report { time_ns, what });
     }
     account.finish(&|thread| thread == OWN)
 }
 
 /// Causes with their count, their time, and the part taken from our thread.
 #[track_caller]
-fn check(steps: &[(u64, Tid, StepKind)], expected: &[(Cause, u64, u64, u64)], unmatched: u64) {
+fn check(steps: &[(u64, Tid, ReportKind)], expected: &[(Cause, u64, u64, u64)], unmatched: u64) {
     let summary = summarise(steps);
     let shares = summary.shares.iter().map(|share| {
         assert_eq!(share.cpu, 1);
@@ -52,7 +52,7 @@ fn check(steps: &[(u64, Tid, StepKind)], expected: &[(Cause, u64, u64, u64)], un
 }
 
 #[test]
-fn an_interrupt_is_taken_off_the_softirq_that_it_comes_into() {
+fn an_interrupt_is_subtracted_from_the_softirq_it_interrupts() {
     check(
         &[
             (1_000, OWN, Enter(net())),
@@ -79,7 +79,7 @@ fn an_nmi_is_subtracted_from_what_it_interrupts() {
 }
 
 #[test]
-fn time_of_other_threads_and_of_idling_is_not_stolen() {
+fn time_of_other_threads_and_of_idling_is_not_own() {
     check(
         &[
             (1_000, OWN, Enter(tick())),
@@ -95,7 +95,7 @@ fn time_of_other_threads_and_of_idling_is_not_stolen() {
 }
 
 #[test]
-fn activities_without_beginning_or_end_are_not_counted() {
+fn activities_without_start_or_end_are_not_counted() {
     check(&[(1_000, OWN, Leave(net()))], &[], 1);
     check(&[(1_000, OWN, Enter(net()))], &[], 0);
     // It cannot nest in itself: the first has ended unseen.
@@ -149,18 +149,18 @@ fn activities_with_lost_reports_are_not_counted() {
 }
 
 #[test]
-fn threads_may_be_known_a_round_later() {
+fn threads_may_be_known_one_call_later() {
     let mut account = InterruptAccount::default();
     for (time_ns, what) in [(1_000, Enter(tick())), (3_000, Leave(tick()))] {
-        account.take(0, OWN, &Step { time_ns, what });
+        account.add_report(0, OWN, &Report { time_ns, what });
     }
-    account.settle(&|_| false);
-    account.settle(&|thread| thread == OWN);
+    account.assign_threads(&|_| false);
+    account.assign_threads(&|thread| thread == OWN);
     let summary = account.finish(&|_| false);
     assert_eq!(summary.shares[0].took.own_ns, 2_000);
 }
 
-fn any_step() -> impl Strategy<Value = StepKind> {
+fn any_report() -> impl Strategy<Value = ReportKind> {
     let cause = prop_oneof![Just(card()), Just(net()), Just(tick())];
     prop_oneof![
         4 => cause.clone().prop_map(Enter),
@@ -173,8 +173,8 @@ fn any_step() -> impl Strategy<Value = StepKind> {
 proptest! {
     /// In any order of reports, no moment counts twice and no thread loses more than there was.
     #[test]
-    fn no_moment_counts_twice(
-        steps in prop::collection::vec((1u64..9_000, 7i32..9, any_step()), 0..200),
+    fn no_time_counts_twice(
+        steps in prop::collection::vec((1u64..9_000, 7i32..9, any_report()), 0..200),
     ) {
         let mut now_ns = 0;
         let mut nmi_ns = 0;

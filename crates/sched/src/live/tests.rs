@@ -57,7 +57,7 @@ fn check(found: Option<f64>, expected: f64) {
 #[test]
 fn shares_of_threads_and_cpus_are_counted() {
     let mut live = live(Tier::Bpf, true);
-    live.take(&[
+    live.add_events(&[
         comes(10, 0, 7),
         switch(40, 0, 7, LeaveReason::Preempted, 8),
         switch(60, 0, 8, LeaveReason::Blocked, 7),
@@ -80,7 +80,7 @@ fn shares_of_threads_and_cpus_are_counted() {
     assert_eq!(frame.cpus[1].now, Occupant::Unknown);
     assert_eq!(frame.cpus[1].busy, None);
     // The next interval starts from 0.
-    live.take(&[goes(150, 0, 7)]);
+    live.add_events(&[goes(150, 0, 7)]);
     let frame = live.frame(200 * MS);
     check(thread(&frame, 7).busy, 0.5);
     check(frame.cpus[0].busy, 0.5);
@@ -91,7 +91,7 @@ fn shares_of_threads_and_cpus_are_counted() {
 #[test]
 fn the_first_event_of_a_cpu_shows_its_earlier_state() {
     let mut live = live(Tier::CpuWide, true);
-    live.take(&[goes(80, 3, 9)]);
+    live.add_events(&[goes(80, 3, 9)]);
     let frame = live.frame(100 * MS);
     check(thread(&frame, 9).busy, 0.8);
     check(frame.cpus[3].busy, 0.8);
@@ -104,11 +104,11 @@ fn waits_after_waking_count_if_reported() {
         target: 2,
     };
     let mut live = live(Tier::Tracepoint, true);
-    live.take(&[goes(10, 2, 5), event(30, 2, wake), comes(50, 2, 5)]);
+    live.add_events(&[goes(10, 2, 5), event(30, 2, wake), comes(50, 2, 5)]);
     let frame = live.frame(100 * MS);
     check(thread(&frame, 5).wait, 0.2);
     // Threads that still wait have waited until now.
-    live.take(&[switch(150, 2, 5, LeaveReason::Preempted, IDLE)]);
+    live.add_events(&[switch(150, 2, 5, LeaveReason::Preempted, IDLE)]);
     let frame = live.frame(200 * MS);
     check(thread(&frame, 5).wait, 0.5);
     assert_eq!(thread(&frame, 5).doing, Doing::Queued);
@@ -116,12 +116,12 @@ fn waits_after_waking_count_if_reported() {
 }
 
 #[test]
-fn moves_are_counted_by_what_they_cross() {
+fn moves_are_counted_by_the_boundary_crossed() {
     let mut live = live(Tier::Bpf, true);
     let mut at = 0;
     for cpu in [0, 1, 2, 4, 8, 0, 0] {
         at += 2;
-        live.take(&[comes(at, cpu, 7), goes(at + 1, cpu, 7)]);
+        live.add_events(&[comes(at, cpu, 7), goes(at + 1, cpu, 7)]);
     }
     let frame = live.frame(1000 * MS);
     let moves = frame.moves;
@@ -132,13 +132,13 @@ fn moves_are_counted_by_what_they_cross() {
 }
 
 #[test]
-fn cores_shared_beside_idle_ones_are_avoidable() {
+fn sharing_while_other_cores_idle_is_avoidable() {
     let mut live = live(Tier::Bpf, true);
     for cpu in 0..16 {
-        live.take(&[goes(0, cpu, 100)]);
+        live.add_events(&[goes(0, cpu, 100)]);
     }
     // Siblings 0 and 1 together from 20 to 100 ms, 2 alone.
-    live.take(&[comes(0, 0, 7), comes(20, 1, 8), comes(20, 2, 9)]);
+    live.add_events(&[comes(0, 0, 7), comes(20, 1, 8), comes(20, 2, 9)]);
     let frame = live.frame(100 * MS);
     let sharing = frame.sharing.unwrap();
     assert_eq!(sharing.basis, SharingBasis::Switches);
@@ -151,14 +151,14 @@ fn cores_shared_beside_idle_ones_are_avoidable() {
 
 /// The thread that draws the frame runs at that moment, which is not interesting.
 #[test]
-fn the_observer_is_not_seen_now() {
+fn the_observers_cpu_is_shown_as_idle() {
     let watching = Watching {
         scope: Tier::Bpf.scope(),
         is_everything: true,
         observer: Some(8),
     };
     let mut live = Live::new(&machine(), watching);
-    live.take(&[comes(0, 0, 7), comes(0, 1, 8)]);
+    live.add_events(&[comes(0, 0, 7), comes(0, 1, 8)]);
     let sharing = live.frame(100 * MS).sharing.unwrap();
     assert_eq!(sharing.shared_now, Some(0));
     check(Some(sharing.shared), 1.0);
@@ -167,7 +167,7 @@ fn the_observer_is_not_seen_now() {
 #[test]
 fn sharing_is_absent_if_unknown() {
     let mut own = live(Tier::Switch, false);
-    own.take(&[event(5, 0, EventKind::In { thread: 7 })]);
+    own.add_events(&[event(5, 0, EventKind::In { thread: 7 })]);
     assert_eq!(own.frame(100 * MS).sharing, None);
     let plain = Topology::from_synthetic("core:4 pu:1").unwrap();
     let watching = Watching {
@@ -186,7 +186,7 @@ fn records_of_own_threads_do_not_show_others() {
         thread: 7,
         left: LeaveReason::Preempted,
     };
-    live.take(&[
+    live.add_events(&[
         event(
             0,
             0,
@@ -211,9 +211,9 @@ fn records_of_own_threads_do_not_show_others() {
 }
 
 #[test]
-fn only_those_that_are_followed_with_their_children() {
+fn only_followed_threads_and_their_children_are_shown() {
     let mut live = live(Tier::Bpf, false);
-    live.take(&[
+    live.add_events(&[
         event(0, 0, EventKind::Follow { thread: 7 }),
         event(
             0,
@@ -245,9 +245,9 @@ fn only_those_that_are_followed_with_their_children() {
 }
 
 #[test]
-fn the_ended_are_shown_once_and_their_numbers_come_again() {
+fn ended_threads_are_shown_once_and_their_ids_can_return() {
     let mut live = live(Tier::Bpf, true);
-    live.take(&[
+    live.add_events(&[
         comes(0, 0, 7),
         event(10, 0, EventKind::Exit { thread: 7 }),
         switch(11, 0, 7, LeaveReason::Ended, IDLE),
@@ -261,14 +261,14 @@ fn the_ended_are_shown_once_and_their_numbers_come_again() {
         child: 7,
         process: 7,
     };
-    live.take(&[event(210, 0, fork), comes(220, 5, 7)]);
+    live.add_events(&[event(210, 0, fork), comes(220, 5, 7)]);
     let frame = live.frame(300 * MS);
     check(thread(&frame, 7).migrations_per_s, 0.0);
 }
 
 /// Ten thousand threads a second do not accumulate.
 #[test]
-fn short_lives_take_no_memory() {
+fn short_lived_threads_take_no_memory() {
     let mut live = live(Tier::Bpf, true);
     for second in 0..5u64 {
         for n in 0..10_000 {
@@ -279,7 +279,7 @@ fn short_lives_take_no_memory() {
                 process: tid,
             };
             let at = 1000 * second + 1;
-            live.take(&[
+            live.add_events(&[
                 event(at, 0, fork),
                 comes(at, 0, tid),
                 event(at, 0, EventKind::Exit { thread: tid }),
@@ -295,7 +295,7 @@ fn short_lives_take_no_memory() {
 #[test]
 fn time_with_lost_records_counts_for_no_thread() {
     let mut live = live(Tier::Bpf, true);
-    live.take(&[
+    live.add_events(&[
         comes(0, 0, 7),
         switch(20, 0, 7, LeaveReason::Preempted, 8),
         event(80, 0, EventKind::Lost { records: 3 }),
@@ -330,13 +330,13 @@ fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventK
 }
 
 #[test]
-fn polling_gives_rates_from_its_second_look_on() {
+fn polling_gives_rates_from_the_second_poll_on() {
     let mut live = live(Tier::Proc, true);
-    live.take(&[event(0, 0, sample(7, 0, 0, Some(3)))]);
+    live.add_events(&[event(0, 0, sample(7, 0, 0, Some(3)))]);
     let first = live.frame(50 * MS);
     assert_eq!(thread(&first, 7).busy, None);
     assert_eq!(thread(&first, 7).doing, Doing::Runnable);
-    live.take(&[
+    live.add_events(&[
         event(100, 0, sample(7, 0, 50, Some(3))),
         event(200, 0, sample(7, 4, 100, Some(4))),
         event(300, 0, sample(7, 0, 150, Some(9))),
@@ -354,7 +354,7 @@ fn polling_gives_rates_from_its_second_look_on() {
 }
 
 #[test]
-fn busy_times_bound_sharing_from_below() {
+fn busy_times_give_a_lower_bound_of_sharing() {
     let mut live = live(Tier::Proc, true);
     let usage = |ms: u64, cpu: u32, busy_ms: u64| {
         event(
@@ -367,7 +367,7 @@ fn busy_times_bound_sharing_from_below() {
     };
     for cpu in 0..16 {
         let busy = [90, 80, 40, 40].get(cpu as usize).copied().unwrap_or(0);
-        live.take(&[usage(0, cpu, 1000), usage(100, cpu, 1000 + busy)]);
+        live.add_events(&[usage(0, cpu, 1000), usage(100, cpu, 1000 + busy)]);
     }
     let frame = live.frame(100 * MS);
     check(frame.cpus[0].busy, 0.9);
@@ -380,15 +380,15 @@ fn busy_times_bound_sharing_from_below() {
 
 /// A clock that jumps ahead affects one frame only.
 #[test]
-fn a_leap_of_the_clock_is_forgotten() {
+fn a_leap_of_the_clock_affects_one_interval_only() {
     let mut live = live(Tier::Bpf, true);
     let far = Event {
         time_ns: u64::MAX,
         ..comes(0, 0, 7)
     };
-    live.take(&[far]);
+    live.add_events(&[far]);
     let _ = live.frame(100 * MS);
-    live.take(&[comes(100, 0, 8)]);
+    live.add_events(&[comes(100, 0, 8)]);
     check(thread(&live.frame(200 * MS), 8).busy, 1.0);
 }
 
@@ -431,7 +431,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 proptest! {
     /// For any events, shares are shares, and memory is bounded.
     #[test]
-    fn nonsense_is_borne(
+    fn any_events_give_plausible_frames(
         events in prop::collection::vec(any_event(), 0..80),
         tier in prop::sample::select(Tier::ALL.to_vec()),
         is_everything: bool,
@@ -439,7 +439,7 @@ proptest! {
     ) {
         let mut live = live(tier, is_everything);
         for now in frames {
-            live.take(&events);
+            live.add_events(&events);
             let frame = live.frame(u64::from(now));
             let is_share = |share: f64| (0.0..=1.0).contains(&share);
             for thread in &frame.threads {

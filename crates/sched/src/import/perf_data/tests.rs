@@ -109,7 +109,7 @@ fn whats(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
 }
 
 #[test]
-fn both_byte_orders_say_the_same() {
+fn both_byte_orders_give_the_same_events() {
     let both = [false, true].map(|is_big_endian| {
         let mut file = File::new(is_big_endian);
         let mut comm = file.part();
@@ -178,7 +178,7 @@ fn both_byte_orders_say_the_same() {
 }
 
 #[test]
-fn whole_cpus_are_reported_twice_and_count_once() {
+fn switches_recorded_twice_count_once() {
     let mut file = File::new(false);
     file.switch(100, 0, 0, OUT | PREEMPTED, Some(7));
     file.switch(100, 0, 7, 0, Some(0));
@@ -216,7 +216,7 @@ fn whole_cpus_are_reported_twice_and_count_once() {
 }
 
 #[test]
-fn truncation_is_reported_and_the_rest_counts() {
+fn truncation_is_reported_and_earlier_records_count() {
     let mut file = File::new(false);
     for at in [100, 120, 140] {
         file.switch(at, 0, 7, 0, None);
@@ -282,7 +282,7 @@ impl File {
 }
 
 #[test]
-fn compressed_records_say_the_same() {
+fn compressed_records_give_the_same_events() {
     for is_big_endian in [false, true] {
         let mut file = File::new(is_big_endian);
         for turn in 0..100 {
@@ -311,7 +311,7 @@ fn a_record_that_unpacks_to_gigabytes_is_refused() {
 }
 
 #[test]
-fn contradictions_are_reported_with_their_place() {
+fn contradictions_are_reported_with_their_offset() {
     let mut file = File::new(false);
     file.switch(100, 0, 7, 0, None);
     let whole = file.whole();
@@ -352,7 +352,7 @@ fn contradictions_are_reported_with_their_place() {
 }
 
 #[test]
-fn a_trace_of_centuries_is_refused_by_its_byte() {
+fn a_trace_of_centuries_is_refused_with_its_offset() {
     let mut file = File::new(false);
     let mut comm = file.part();
     comm.push_halves(&[7, 7]);
