@@ -1,4 +1,4 @@
-//! What holds whatever the events.
+//! Properties that hold for any events.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ proptest! {
             events.push(Event { time_ns, cpu, what });
         }
         let scope = Tier::ALL[tier].scope();
-        let result = summary(SMT, scope, &events, time_ns / MS + 5);
+        let result = analyse(SMT, scope, &events, time_ns / MS + 5);
         let elapsed = result.to_ns - result.from_ns;
         for cpu in &result.by_cpu {
             let known = cpu.own_ns + cpu.foreign_ns.unwrap_or(0) + cpu.idle_ns.unwrap_or(0);

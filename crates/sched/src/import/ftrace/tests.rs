@@ -388,7 +388,7 @@ fn an_unreadable_field_loses_one_event() {
         let losses = count(|what| matches!(what, EventKind::Lost { .. }));
         (switches, losses, imported.notes)
     };
-    // Who ran is known without a wake-up, and unknown without a make_switch.
+    // Who ran is known without a wake-up, and unknown without a switch.
     for target in [" nothing", " CPU:<CANT FIND FIELD target_cpu>"] {
         let odd = WITHOUT_SUCCESS.replace("<CANT FIND FIELD success> CPU:003", target);
         let (switches, losses, notes) = count_after(odd);
@@ -398,11 +398,11 @@ fn an_unreadable_field_loses_one_event() {
             "{notes:?}"
         );
     }
-    let make_switch =
+    let switch =
         "               b-102     [003] 100.035000: sched_switch: b:102 [120] ? ==> a:101 [120]\n";
     let next =
         "               a-101     [003] 100.036000: sched_switch: a:101 [120] S ==> b:102 [120]\n";
-    let (switches, losses, notes) = count_after(format!("{WITHOUT_SUCCESS}{make_switch}{next}"));
+    let (switches, losses, notes) = count_after(format!("{WITHOUT_SUCCESS}{switch}{next}"));
     assert_eq!((switches, losses, notes.len()), (3, 1, 1), "{notes:?}");
 }
 

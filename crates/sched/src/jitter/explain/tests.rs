@@ -7,11 +7,11 @@ use super::*;
 const WATCHER: Tid = 77;
 const THRESHOLD_NS: u64 = 5_000;
 
-fn tick() -> Cause {
+fn timer_interrupt() -> Cause {
     Cause::Vector("local_timer".into())
 }
 
-fn card() -> Cause {
+fn card_interrupt() -> Cause {
     Cause::Interrupt {
         number: 38,
         name: "eth0-rx-1".into(),
@@ -28,10 +28,10 @@ fn run(thread: Tid, name: &str) -> ReportKind {
 }
 
 /// Explains one gap, beginning at 1 ms.
-fn explain_gap(length_ns: u64, steps: &[(u64, ReportKind)]) -> Vec<(Cause, u64)> {
+fn explain_gap(length_ns: u64, reports: &[(u64, ReportKind)]) -> Vec<(Cause, u64)> {
     const FROM_NS: u64 = 1_000_000;
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
-    for (after_ns, what) in steps {
+    for (after_ns, what) in reports {
         explainer.add_report(Report {
             time_ns: FROM_NS + after_ns,
             what: what.clone(),
@@ -48,8 +48,8 @@ fn explain_gap(length_ns: u64, steps: &[(u64, ReportKind)]) -> Vec<(Cause, u64)>
 }
 
 #[track_caller]
-fn check(length_ns: u64, steps: &[(u64, ReportKind)], expected: &[(Cause, u64)]) {
-    assert_eq!(explain_gap(length_ns, steps), expected);
+fn check(length_ns: u64, reports: &[(u64, ReportKind)], expected: &[(Cause, u64)]) {
+    assert_eq!(explain_gap(length_ns, reports), expected);
 }
 
 use ReportKind::{Enter, Leave, Lost, Was};
@@ -58,8 +58,11 @@ use ReportKind::{Enter, Leave, Lost, Was};
 fn entry_time_counts_for_the_main_cause() {
     check(
         7_000,
-        &[(1_000, Enter(tick())), (4_000, Leave(tick()))],
-        &[(tick(), 7_000)],
+        &[
+            (1_000, Enter(timer_interrupt())),
+            (4_000, Leave(timer_interrupt())),
+        ],
+        &[(timer_interrupt(), 7_000)],
     );
 }
 
@@ -74,7 +77,10 @@ fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
     for (number, rest_ns) in (1u64..).zip(rests_ns) {
         let from_ns = number * 4_000_000;
         let tick_ns = from_ns + rest_ns - 500;
-        for (time_ns, what) in [(tick_ns, Enter(tick())), (tick_ns + 3_000, Leave(tick()))] {
+        for (time_ns, what) in [
+            (tick_ns, Enter(timer_interrupt())),
+            (tick_ns + 3_000, Leave(timer_interrupt())),
+        ] {
             explainer.add_report(Report { time_ns, what });
         }
         let to_ns = from_ns + rest_ns + 3_000;
@@ -89,21 +95,30 @@ fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
 fn if_entries_are_slow_only_much_slower_ones_are_the_hypervisors() {
     let slow = [17_000, 17_100, 16_000, 17_000, 17_500, 16_800];
     let parts = ticks(&[&slow[..], &[25_000, 200_000]].concat());
-    assert_eq!(parts[6], [(tick(), 28_000)]);
+    assert_eq!(parts[6], [(timer_interrupt(), 28_000)]);
     assert_eq!(
         parts[7],
-        [(Cause::HypervisorOrFirmware, 200_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 200_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
     let parts = ticks(&[&[1_000; 7][..], &[17_000]].concat());
     assert_eq!(
         parts[7],
-        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 17_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
     // Too few to know what is usual.
     let parts = ticks(&slow);
     assert_eq!(
         parts[0],
-        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 17_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
 }
 
@@ -112,14 +127,18 @@ fn a_gap_is_split_among_all_reported_activities() {
     check(
         30_000,
         &[
-            (1_000, Enter(card())),
-            (6_000, Leave(card())),
+            (1_000, Enter(card_interrupt())),
+            (6_000, Leave(card_interrupt())),
             (7_000, Enter(softirq())),
-            (12_000, Enter(tick())),
-            (15_000, Leave(tick())),
+            (12_000, Enter(timer_interrupt())),
+            (15_000, Leave(timer_interrupt())),
             (28_000, Leave(softirq())),
         ],
-        &[(softirq(), 22_000), (card(), 5_000), (tick(), 3_000)],
+        &[
+            (softirq(), 22_000),
+            (card_interrupt(), 5_000),
+            (timer_interrupt(), 3_000),
+        ],
     );
 }
 
@@ -129,15 +148,15 @@ fn time_between_switches_counts_for_the_thread() {
         1_000_000,
         &[
             (2_000, run(5, "kworker/1:0")),
-            (100_000, Enter(tick())),
-            (103_000, Leave(tick())),
+            (100_000, Enter(timer_interrupt())),
+            (103_000, Leave(timer_interrupt())),
             (602_000, run(6, "cc1")),
             (999_000, run(WATCHER, "jitter-1")),
         ],
         &[
             (Cause::Thread("kworker/1:0".into()), 600_000),
             (Cause::Thread("cc1".into()), 397_000),
-            (tick(), 3_000),
+            (timer_interrupt(), 3_000),
         ],
     );
 }
@@ -156,11 +175,11 @@ fn an_nmi_counts_from_its_end_back() {
     check(
         20_000,
         &[
-            (1_000, Enter(tick())),
+            (1_000, Enter(timer_interrupt())),
             (15_000, Was(Cause::Nmi, 10_000)),
-            (17_000, Leave(tick())),
+            (17_000, Leave(timer_interrupt())),
         ],
-        &[(Cause::Nmi, 14_000), (tick(), 6_000)],
+        &[(Cause::Nmi, 14_000), (timer_interrupt(), 6_000)],
     );
 }
 
@@ -169,18 +188,22 @@ fn missing_starts_and_ends_affect_one_gap_only() {
     // irq_work_exit may not be recorded by perf.
     let work = Cause::Vector("irq_work".into());
     check(8_000, &[(1_000, Enter(work.clone()))], &[(work, 8_000)]);
-    check(8_000, &[(7_000, Leave(card()))], &[(card(), 8_000)]);
+    check(
+        8_000,
+        &[(7_000, Leave(card_interrupt()))],
+        &[(card_interrupt(), 8_000)],
+    );
     // Activities nested in something that ended have ended, too.
     check(
         40_000,
         &[
             (1_000, Enter(softirq())),
-            (2_000, Enter(tick())),
+            (2_000, Enter(timer_interrupt())),
             (10_000, Leave(softirq())),
         ],
         &[
             (Cause::HypervisorOrFirmware, 31_000),
-            (tick(), 8_000),
+            (timer_interrupt(), 8_000),
             (softirq(), 1_000),
         ],
     );
@@ -216,14 +239,14 @@ fn without_reports_every_gap_is_unknown() {
 #[test]
 fn each_gap_has_its_own_causes() {
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
-    let steps = [
-        (10_100, Enter(tick())),
-        (19_800, Leave(tick())),
+    let reports = [
+        (10_100, Enter(timer_interrupt())),
+        (19_800, Leave(timer_interrupt())),
         // Right after the first gap, before its end was written down.
-        (20_050, Enter(card())),
-        (29_000, Leave(card())),
+        (20_050, Enter(card_interrupt())),
+        (29_000, Leave(card_interrupt())),
     ];
-    for (time_ns, what) in steps {
+    for (time_ns, what) in reports {
         explainer.add_report(Report { time_ns, what });
     }
     for (from_ns, to_ns) in [(10_000, 20_000), (20_000, 30_000)] {
@@ -232,13 +255,16 @@ fn each_gap_has_its_own_causes() {
     let mut found = Vec::new();
     explainer.explain_until(u64::MAX, &mut found);
     let parts: Vec<_> = found.into_iter().map(|found| found.parts).collect();
-    assert_eq!(parts, [[(tick(), 10_000)], [(card(), 10_000)]]);
+    assert_eq!(
+        parts,
+        [[(timer_interrupt(), 10_000)], [(card_interrupt(), 10_000)]]
+    );
 }
 
 fn any_report() -> impl Strategy<Value = ReportKind> {
     let cause = prop_oneof![
-        Just(tick()),
-        Just(card()),
+        Just(timer_interrupt()),
+        Just(card_interrupt()),
         Just(softirq()),
         Just(Cause::Nmi)
     ];
@@ -255,7 +281,7 @@ proptest! {
     /// For any reports in any order: every gap comes out, in order, and its parts sum to it.
     #[test]
     fn parts_sum_to_the_gap(
-        steps in prop::collection::vec((any::<u16>(), any_report()), 0..200),
+        reports in prop::collection::vec((any::<u16>(), any_report()), 0..200),
         lengths in prop::collection::vec((1u64..5_000, 1u64..20_000), 0..20),
         extremes in any::<bool>(),
     ) {
@@ -271,7 +297,7 @@ proptest! {
             gaps.push(Gap { from_ns: u64::MAX - 1, to_ns: u64::MAX });
             gaps.push(Gap { from_ns: 9, to_ns: 3 });
         }
-        for (time, what) in steps {
+        for (time, what) in reports {
             explainer.add_report(Report { time_ns: u64::from(time) * 4, what });
         }
         for gap in &gaps {
