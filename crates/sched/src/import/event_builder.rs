@@ -183,7 +183,7 @@ impl<'a> EventBuilder<'a> {
                 self.lost = self.lost.saturating_add(records);
                 self.push(raw, EventKind::Lost { records });
             }
-            RawKind::Nothing => {}
+            RawKind::Other => {}
         }
     }
 

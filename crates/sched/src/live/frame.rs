@@ -230,7 +230,7 @@ fn make_cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
         }
     }
     let scope = live.watching.scope;
-    let make_frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
+    let make_cpu_frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
         let known = Span(cpu.known_ns);
         let polled = cpu
             .polled
@@ -255,7 +255,7 @@ fn make_cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
             switches_per_s: span.rate(cpu.switches).filter(|_| scope.has_all_cpus),
         }
     };
-    live.cpus.iter().map(make_frame).collect()
+    live.cpus.iter().map(make_cpu_frame).collect()
 }
 
 fn find_sharing(live: &Live, span: Span) -> Option<Sharing> {

@@ -94,7 +94,7 @@ impl InterruptPoints {
         for cpu in cpus.iter() {
             source
                 .open_on(cpu, &ids, &mut bytes)
-                .map_err(|error| permission::explain_refusal(Attempt::ReportDecoder, &error))?;
+                .map_err(|error| permission::explain_refusal(Attempt::Points, &error))?;
         }
         Ok(source)
     }

@@ -46,7 +46,7 @@ pub(super) fn parse(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
         },
         b"task_newtask" => rest.parse_new_task()?,
         b"task_rename" => rest.parse_rename()?,
-        _ => RawKind::Nothing,
+        _ => RawKind::Other,
     };
     Ok(what)
 }

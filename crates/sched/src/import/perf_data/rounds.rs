@@ -94,7 +94,7 @@ mod tests {
             time_ns,
             cpu,
             current: None,
-            what: RawKind::Nothing,
+            what: RawKind::Other,
         };
         for round in [
             &[(0, 9), (10, 0), (30, 0), (20, 1)][..],
