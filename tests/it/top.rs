@@ -58,7 +58,7 @@ fn desktop() -> TopRecord {
         events.push(switch(start + 50, cpu, 5000, LeaveReason::Blocked, 0));
     }
     events.sort_by_key(|event| event.time_ns);
-    live.take(&events);
+    live.add_events(&events);
     let frame = live.frame(1_000_000_000);
     TopRecord {
         host: "desk".to_owned(),

@@ -1,4 +1,4 @@
-//! Whole analyses of small scripts with obvious results.
+//! Analyses short lists of events whose results are obvious.
 
 mod invariants_tests;
 mod kernel_counts_tests;
@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 /// 4 cores of 2 CPUs in two packages.
 const SMT: &str = "package:2 l3:1 core:2 pu:2";
 
-fn summary(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary {
+fn analyse(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary {
     let topology = Topology::from_synthetic(machine).unwrap();
     let mut analysis = Analysis::new(&topology, scope);
     for event in events {
@@ -66,17 +66,17 @@ fn fork_at(ms: u64, parent: Tid, child: Tid, process: Tid) -> Event {
     at(ms, 0, what)
 }
 
-/// The first thread comes to a CPU.
-fn came(ms: u64, cpu: u32) -> Event {
+/// Thread 1 arrives on a CPU.
+fn arrive(ms: u64, cpu: u32) -> Event {
     at(ms, cpu, EventKind::In { thread: 1 })
 }
 
-/// The first thread leaves a CPU.
-fn out(ms: u64, cpu: u32, left: LeaveReason) -> Event {
+/// Thread 1 leaves a CPU.
+fn leave(ms: u64, cpu: u32, left: LeaveReason) -> Event {
     at(ms, cpu, EventKind::Out { thread: 1, left })
 }
 
-/// Every CPU idles from the start.
+/// Events after which these CPUs are known to be idle.
 fn idle(cpus: u32) -> Vec<Event> {
     let tick = |cpu| [switch(0, cpu, IDLE, 900), switch(0, cpu, 900, IDLE)];
     (0..cpus).flat_map(tick).collect()
@@ -84,11 +84,11 @@ fn idle(cpus: u32) -> Vec<Event> {
 
 fn analyse_on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
     let all = [idle(8), events].concat();
-    summary(SMT, Tier::Bpf.scope(), &all, to_ms)
+    analyse(SMT, Tier::Bpf.scope(), &all, to_ms)
 }
 
 #[test]
-fn time_is_credited_to_the_right_thread() {
+fn time_counts_for_the_thread_on_the_cpu() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -107,15 +107,15 @@ fn time_is_credited_to_the_right_thread() {
     assert_eq!(result.migrations.total(), 1);
     assert_eq!(result.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
     assert_eq!(
-        slices(&result),
+        unpack_slices(&result),
         [(1, 10 * MS, 30 * MS), (1, 50 * MS, 100 * MS)]
     );
 }
 
 #[test]
-fn the_first_switch_of_a_cpu_names_its_earlier_thread() {
+fn the_first_switch_of_a_cpu_reveals_its_earlier_thread() {
     let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
-    let result = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
+    let result = analyse("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
     assert_eq!(result.cpu_ns, 60 * MS);
     assert_eq!(result.idle_ns, Some(40 * MS));
 }
@@ -147,16 +147,20 @@ fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
 }
 
 #[test]
-fn avoidable_sharing_is_blamed() {
+fn avoidable_sharing_has_a_cause() {
     let fork = fork_at(0, 1, 2, 1);
-    let both = |extra: Vec<Event>| {
+    let run_both = |extra: Vec<Event>| {
         let run = vec![switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 2)];
         [vec![follow(1), fork.clone()], extra, run].concat()
     };
-    check_sharing(both(vec![]), 160, [160, 0, 0]);
-    check_sharing(both(vec![mask(1, "0-1"), mask(2, "0-1")]), 160, [0, 160, 0]);
+    check_sharing(run_both(vec![]), 160, [160, 0, 0]);
+    check_sharing(
+        run_both(vec![mask(1, "0-1"), mask(2, "0-1")]),
+        160,
+        [0, 160, 0],
+    );
     let full = |cpu| switch(5, cpu, IDLE, 50 + i32::try_from(cpu).unwrap());
-    check_sharing(both(vec![full(2), full(4), full(6)]), 160, [0, 0, 0]);
+    check_sharing(run_both(vec![full(2), full(4), full(6)]), 160, [0, 0, 0]);
     check_sharing(
         vec![follow(1), switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 7)],
         80,
@@ -206,14 +210,14 @@ fn waits_have_causes() {
 }
 
 #[test]
-fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
+fn a_wait_for_an_idle_cpu_to_start_is_no_episode() {
     let result = check_waits(
         vec![follow(1), wake(10, 1, 3), switch(14, 3, IDLE, 1)],
         [0, 0, 0, 0, 4],
     );
     assert_eq!(result.wakeups, Some(1));
     assert_eq!(result.idle_waiting.unwrap().episodes, 0);
-    // Another thread was taken first: from then on it is queued behind it.
+    // The CPU runs another thread first: from then on thread 1 is queued behind it.
     check_waits(
         vec![
             follow(1),
@@ -254,7 +258,7 @@ fn poll_in_class(class: SchedulingClass) -> Event {
 }
 
 #[test]
-fn the_limits_of_a_class_are_a_cause_of_their_own() {
+fn limits_of_a_scheduling_class_are_a_cause() {
     let none = WaitCauseTotals::default();
     let class = WaitCauseTotals {
         class: 30 * MS,
@@ -301,7 +305,7 @@ fn waits_behind_others_and_behind_own_threads_are_distinguished() {
 }
 
 #[test]
-fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
+fn wakers_are_threads_of_the_same_process_that_ran_there() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -343,7 +347,7 @@ fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
         (woken.wakers.wakes, &woken.wakers.threads[..]),
         (3, &[(2, 1)][..])
     );
-    // Thread 3 slept: what the others waited is no smaller share for that.
+    // Thread 3 slept: its lifetime does not count.
     assert_eq!(result.life_ns, 200 * MS);
 }
 
@@ -367,7 +371,7 @@ fn the_most_frequent_wakers_of_many_are_kept() {
 }
 
 #[test]
-fn lost_time_counts_for_no_thread() {
+fn time_with_lost_records_counts_for_no_thread() {
     let result = analyse_on_smt(
         vec![
             follow(1),
@@ -385,7 +389,7 @@ fn lost_time_counts_for_no_thread() {
 }
 
 #[test]
-fn more_lost_records_than_can_be_counted_are_the_most() {
+fn the_count_of_lost_records_saturates() {
     let lost = |ms| at(ms, 0, EventKind::Lost { records: u64::MAX });
     let result = analyse_on_smt(vec![follow(1), lost(10), lost(20)], 100);
     assert_eq!(result.unknown.records, u64::MAX);
@@ -398,7 +402,7 @@ fn a_cpu_without_events_of_its_idle_task_is_reported() {
     let on = |events: Vec<Event>| analyse_on_smt([vec![follow(1)], events].concat(), 100).unknown;
     let silent = on((1..8).map(|k| leaves(10 * k)).collect());
     assert_eq!(silent.idle_task_unseen, [0]);
-    // Once may be chance, and lost records are known to be lost.
+    // Once can be chance, and lost records are counted as lost.
     let once = on(vec![
         comes(5),
         leaves(10),
@@ -416,7 +420,7 @@ fn a_cpu_without_events_of_its_idle_task_is_reported() {
 }
 
 #[test]
-fn a_number_that_comes_again_is_another_thread() {
+fn a_reused_id_is_another_thread() {
     let fork = |ms| fork_at(ms, 1, 2, 1);
     let result = analyse_on_smt(
         vec![
@@ -443,7 +447,7 @@ fn a_number_that_comes_again_is_another_thread() {
 /// The first switch of a CPU credits the leaving thread with all the time before, but a thread that
 /// ended elsewhere has had that time already.
 #[test]
-fn a_thread_that_ended_elsewhere_was_not_here_since_the_beginning() {
+fn a_thread_that_ended_elsewhere_was_not_here_before() {
     let ended = EventKind::Switch {
         prev: 4,
         left: LeaveReason::Ended,
@@ -454,7 +458,7 @@ fn a_thread_that_ended_elsewhere_was_not_here_since_the_beginning() {
         at(10, 1, ended),
         switch(20, 2, 4, IDLE),
     ];
-    let result = summary(SMT, Tier::Bpf.scope(), &events, 30);
+    let result = analyse(SMT, Tier::Bpf.scope(), &events, 30);
     assert_eq!(result.cpu_ns, 10 * MS);
     check_timeline(&result);
 }
@@ -469,29 +473,29 @@ fn a_thread_that_leaves_a_cpu_waits_on_no_other() {
         wake(0, 1, 7),
         switch(5, 1, 1, 1),
         at(5, 7, EventKind::Lost { records: 3 }),
-        came(10, 0),
+        arrive(10, 0),
     ];
-    let result = summary(SMT, Tier::Bpf.scope(), &events, 20);
+    let result = analyse(SMT, Tier::Bpf.scope(), &events, 20);
     assert_eq!(result.waits.total_ns, Some(0));
     check_timeline(&result);
 }
 
 #[test]
-fn without_a_named_thread_all_are_followed() {
+fn without_a_follow_event_all_threads_are_followed() {
     let result = analyse_on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
     assert_eq!(result.cpu_ns, 20 * MS);
     assert_eq!(result.foreign_ns, Some(0));
 }
 
 #[test]
-fn halves_of_switches_are_reported_for_followed_threads_only() {
+fn half_switches_give_times_of_followed_threads() {
     let events = [
         follow(1),
-        out(10, 0, LeaveReason::Preempted),
-        came(14, 1),
-        out(20, 1, LeaveReason::Blocked),
+        leave(10, 0, LeaveReason::Preempted),
+        arrive(14, 1),
+        leave(20, 1, LeaveReason::Blocked),
     ];
-    let result = summary(SMT, Tier::Switch.scope(), &events, 30);
+    let result = analyse(SMT, Tier::Switch.scope(), &events, 30);
     assert_eq!(result.cpu_ns, 16 * MS, "on a CPU since it was named");
     assert_eq!(result.switches, Some(2));
     assert_eq!(result.waits.after_preemption_ns, Some(4 * MS));
@@ -512,10 +516,9 @@ fn poll_event(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
     at(ms, 0, EventKind::Sample(Box::new(sample)))
 }
 
-/// A quota may cause waits behind none of the program's threads: the CPU time for which that was
-/// so.
+/// Threads can be queued on a CPU that runs none of the program's threads, as under a quota.
 #[test]
-fn time_of_cpus_that_hold_threads_back_is_counted() {
+fn time_of_other_threads_on_cpus_with_queued_threads_is_counted() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let events = [
         follow(1),
@@ -534,12 +537,12 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
         switch(50, 2, LeaveReason::Blocked, 0),
         switch(55, 0, LeaveReason::Blocked, 1),
     ];
-    let result = summary(SMT, Tier::Bpf.scope(), &events, 60);
+    let result = analyse(SMT, Tier::Bpf.scope(), &events, 60);
     assert_eq!(result.waits.occupied_cpu_ns, 35 * MS);
 }
 
 /// Threads with their unpacked slices: start and end.
-fn slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
+fn unpack_slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
     let packed = result.timeline.packed.as_ref().unwrap();
     let mut slices = Vec::new();
     for cpu in &packed.cpus {
@@ -557,12 +560,11 @@ fn slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
     slices
 }
 
-/// The timeline agrees with the figures: no thread is at two places at once, and the parts sum to
-/// the wholes.
+/// Checks the timeline: no thread is at two places at once, and the parts sum to the totals.
 #[track_caller]
 fn check_timeline(result: &Summary) {
     let timeline = &result.timeline;
-    let mut stays = slices(result);
+    let mut stays = unpack_slices(result);
     let drawn: u64 = stays.iter().map(|(_, start, end)| end - start).sum();
     // Polling counts CPU time without seeing slices.
     assert!(drawn <= result.cpu_ns);
@@ -605,7 +607,7 @@ fn check_timeline(result: &Summary) {
 }
 
 #[test]
-fn waits_and_sharing_are_drawn() {
+fn waits_and_sharing_are_in_the_timeline() {
     let fork = fork_at(0, 1, 2, 1);
     let result = analyse_on_smt(
         vec![

@@ -1,5 +1,5 @@
-//! What threads are blocked in, by polling. It knows no system call: the poller says what a call
-//! waits for.
+//! Counts what polls found threads blocked in. Which system call waits for what is the poller's
+//! knowledge.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ pub enum BlockedIn {
     Lock,
     /// `futex` as a mutex calls it.
     Mutex,
-    /// `futex` as a condition variable calls it, a semaphore, or who awaits a thread's end.
+    /// `futex` as a condition variable, a semaphore or a wait for a thread's end calls it.
     Condition,
-    /// `futex` of a thread's end: `pthread_join`.
+    /// `futex` as `pthread_join` calls it: the end of a thread.
     Thread,
-    /// `poll`, `epoll_wait`, `select` and similar: any of several things.
+    /// `poll`, `epoll_wait`, `select` and similar: any of several events.
     Events,
     /// `nanosleep`.
     Timer,
@@ -47,7 +47,7 @@ pub struct BlockedProcess {
     pub name: String,
     /// How many polls of blocked threads found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
-    /// The same of single threads, of a hundred at most.
+    /// The same for single threads, a hundred at most.
     pub threads: BTreeMap<Tid, BlockedThread>,
 }
 
@@ -58,12 +58,12 @@ pub struct BlockedThread {
     pub name: String,
     /// How many polls found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
-    /// How many found it in a known place of its program, of twenty at most.
+    /// How many found it in a known place of its program; twenty places at most.
     pub places: BTreeMap<(BlockedIn, Box<str>), u64>,
 }
 
 impl BlockedProcess {
-    /// Polls that found one of its threads blocked.
+    /// Number of polls that found one of its threads blocked.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.looks.values().sum()
@@ -83,44 +83,46 @@ pub(crate) struct Blocked {
 }
 
 impl Blocked {
-    /// A poll found a thread of this name blocked, in this place of its program.
+    /// Adds a poll that found a thread blocked, in this place of its program if known.
     pub(crate) fn add(
         &mut self,
         process: Tid,
         thread: Tid,
         name: &str,
-        what: BlockedIn,
+        blocked_in: BlockedIn,
         place: Option<&str>,
     ) {
         if self.by_process.len() >= MAX_PROCESSES && !self.by_process.contains_key(&process) {
-            // Long-blocked processes were polled more often.
+            // Keeps the processes that were found blocked most often.
             let kept = self.take_ranked().into_iter().take(MAX_PROCESSES / 2);
-            self.by_process = kept.map(|seen| (seen.process, seen)).collect();
+            self.by_process = kept.map(|kept| (kept.process, kept)).collect();
         }
-        let seen = self.by_process.entry(process).or_default();
-        seen.process = process;
-        if seen.name.is_empty() || thread == process {
-            name.clone_into(&mut seen.name);
+        let of_process = self.by_process.entry(process).or_default();
+        of_process.process = process;
+        if of_process.name.is_empty() || thread == process {
+            name.clone_into(&mut of_process.name);
         }
-        *seen.looks.entry(what).or_default() += 1;
-        if seen.threads.len() < MAX_THREADS || seen.threads.contains_key(&thread) {
-            let seen = seen.threads.entry(thread).or_default();
-            name.clone_into(&mut seen.name);
-            *seen.looks.entry(what).or_default() += 1;
-            let Some(place) = place else { return };
-            let key = (what, Box::from(place));
-            if seen.places.len() < MAX_PLACES || seen.places.contains_key(&key) {
-                *seen.places.entry(key).or_default() += 1;
-            }
+        *of_process.looks.entry(blocked_in).or_default() += 1;
+        let threads = &mut of_process.threads;
+        if threads.len() >= MAX_THREADS && !threads.contains_key(&thread) {
+            return;
+        }
+        let of_thread = threads.entry(thread).or_default();
+        name.clone_into(&mut of_thread.name);
+        *of_thread.looks.entry(blocked_in).or_default() += 1;
+        let Some(place) = place else { return };
+        let key = (blocked_in, Box::from(place));
+        if of_thread.places.len() < MAX_PLACES || of_thread.places.contains_key(&key) {
+            *of_thread.places.entry(key).or_default() += 1;
         }
     }
 
-    /// The most often blocked first.
+    /// Removes and returns all processes, the most often blocked first.
     pub(crate) fn take_ranked(&mut self) -> Vec<BlockedProcess> {
-        let mut all: Vec<BlockedProcess> =
+        let mut processes: Vec<BlockedProcess> =
             std::mem::take(&mut self.by_process).into_values().collect();
-        all.sort_by_key(|seen| (std::cmp::Reverse(seen.total()), seen.process));
-        all
+        processes.sort_by_key(|one| (std::cmp::Reverse(one.total()), one.process));
+        processes
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_that_are_blocked_for_long_are_kept() {
+    fn the_most_often_blocked_processes_are_kept() {
         let mut blocked = Blocked::default();
         for _ in 0..3 {
             blocked.add(7, 8, "worker", BlockedIn::Lock, Some("take"));

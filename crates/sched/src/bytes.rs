@@ -1,4 +1,4 @@
-//! Numbers from bytes, in either byte order. Reading beyond the end returns `None`.
+//! Reads numbers from bytes, in either byte order. Reading beyond the end returns `None`.
 
 /// Which byte of a number comes first.
 pub trait ByteOrder: Copy {
@@ -6,7 +6,7 @@ pub trait ByteOrder: Copy {
     fn is_big_endian(self) -> bool;
 }
 
-/// This machine's byte order: code for it needs no other.
+/// This machine's byte order, known to the compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native;
 
@@ -16,24 +16,24 @@ impl ByteOrder for Native {
     }
 }
 
-/// A file's byte order: is it big-endian?
+/// The byte order of a file: true if it is big-endian.
 impl ByteOrder for bool {
     fn is_big_endian(self) -> bool {
         self
     }
 }
 
-/// The unread part.
+/// Bytes that are read from the start.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a, O = bool> {
     rest: &'a [u8],
     order: O,
 }
 
-/// Reads a number of a type.
+/// Defines methods that read a number of these types.
 macro_rules! number {
     ($($name:ident)*) => {$(
-        /// The next number of this type.
+        /// Reads the next number of this type.
         #[inline]
         pub fn $name(&mut self) -> Option<$name> {
             let (bytes, rest) = self.rest.split_first_chunk()?;
@@ -57,21 +57,21 @@ impl<'a, O: ByteOrder> Bytes<'a, O> {
         self.rest
     }
 
-    /// The next bytes.
+    /// Reads the next `count` bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// Skips bytes.
+    /// Skips `count` bytes.
     pub fn skip(&mut self, count: usize) -> Option<()> {
         self.take(count).map(drop)
     }
 
     number!(u8 u16 u32 i32 u64);
 
-    /// An unsigned number of 1, 2, 4 or 8 bytes.
+    /// Reads an unsigned number of 1, 2, 4 or 8 bytes.
     pub fn number(&mut self, count: usize) -> Option<u64> {
         match count {
             1 => self.u8().map(u64::from),
@@ -82,7 +82,7 @@ impl<'a, O: ByteOrder> Bytes<'a, O> {
         }
     }
 
-    /// The bytes before the next zero byte.
+    /// The bytes before the next zero byte, which remain unread.
     pub fn text(&self) -> Option<&'a [u8]> {
         let end = self.rest.iter().position(|&byte| byte == 0)?;
         self.rest.get(..end)

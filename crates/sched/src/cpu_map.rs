@@ -1,4 +1,4 @@
-//! The machine for a trace: from a CPU's number directly to its units.
+//! Finds the core, cache, NUMA node and package of a CPU by its number.
 
 use pinwise_topology::{CpuSet, Topology};
 
@@ -37,7 +37,7 @@ pub struct CpuMap {
 }
 
 impl CpuMap {
-    /// Reads a topology.
+    /// Indexes a topology.
     #[must_use]
     pub fn new(topology: &Topology) -> Self {
         let length = topology.cpus.last().map_or(0, |cpu| cpu.id + 1);
@@ -85,7 +85,7 @@ impl CpuMap {
         self.cores.iter().any(|core| core.len() > 1)
     }
 
-    /// The boundary that a move between two CPUs crosses.
+    /// The outermost boundary that a move between two CPUs crosses.
     #[must_use]
     pub fn classify_move(&self, from: u32, to: u32) -> Crossed {
         let (Some(from), Some(to)) = (self.location(from), self.location(to)) else {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outermost_boundary_counts() {
+    fn moves_are_classified_by_the_outermost_boundary() {
         let machine = "package:2 numa:2 l3:2 core:2 pu:2";
         check(machine, 0, 1, Crossed::Smt);
         check(machine, 1, 2, Crossed::Core);

@@ -1,7 +1,7 @@
-//! What a scheduler does, one event at a time.
+//! The events of a scheduler.
 //!
-//! Every source (a live tier, an imported file, a simulated machine) produces these events;
-//! listeners need not know the source.
+//! Every source (a live tier, an imported file, a simulated machine) produces these events; what
+//! analyses them need not know the source.
 
 use super::BlockedIn;
 use pinwise_topology::CpuSet;
@@ -88,7 +88,7 @@ pub enum EventKind {
         /// The process it belongs to.
         process: Tid,
     },
-    /// From now on the trace is about this thread and its descendants.
+    /// This thread and its descendants are followed from now on.
     Follow {
         /// The thread.
         thread: Tid,
@@ -112,9 +112,9 @@ pub enum EventKind {
         /// Their number; at least one if the source does not count.
         records: u64,
     },
-    /// A polled thread: cumulative figures of its life.
+    /// A poll of a thread.
     Sample(Box<Sample>),
-    /// CPU time of all CPUs so far, by polling.
+    /// A poll of a CPU's busy time.
     Usage {
         /// Busy time of this CPU so far, ns.
         busy_ns: u64,
@@ -124,17 +124,18 @@ pub enum EventKind {
 /// A thread's scheduling class (`sched(7)`), as far as it affects waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedulingClass {
-    /// `SCHED_OTHER`, `SCHED_BATCH` and others that take turns.
+    /// `SCHED_OTHER`, `SCHED_BATCH` and others that share the CPU by turns.
     Normal,
     /// `SCHED_IDLE`: every other class goes first.
     Idle,
-    /// `SCHED_FIFO` and `SCHED_RR`: the kernel keeps some CPU time for others.
+    /// `SCHED_FIFO` and `SCHED_RR`: the kernel reserves some CPU time for other classes.
     RealTime,
     /// `SCHED_DEADLINE`: it has a budget of CPU time in each period.
     Deadline,
 }
 
-/// A polled thread (`/proc/PID/task/TID`). Unreadable values are `None`.
+/// A poll of a thread (`/proc/PID/task/TID`): figures since the thread's start. Unreadable values
+/// are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The thread.
@@ -143,7 +144,7 @@ pub struct Sample {
     pub cpu: u32,
     /// Was it runnable (running or queued)?
     pub is_runnable: bool,
-    /// What it waited for; `None` if it was not blocked or not sampled.
+    /// What it waited for; `None` if it was not blocked, or this was not polled.
     pub blocked_in: Option<BlockedIn>,
     /// Where in the program, if that is known: untrusted when shown.
     pub blocked_at: Option<Box<str>>,
@@ -159,8 +160,9 @@ pub struct Sample {
     pub voluntary: Option<u64>,
     /// Preemptions so far.
     pub involuntary: Option<u64>,
-    /// Its lifetime, if the kernel reported it at its end: it may run and wait a little more.
+    /// Its lifetime, ns, if the kernel reported it at the thread's end: the thread may still run
+    /// and wait a little.
     pub life_ns: Option<u64>,
-    /// No event of its life in the trace follows this poll.
+    /// No event of the thread follows this poll in the trace.
     pub is_last: bool,
 }

@@ -1,9 +1,9 @@
-//! Traces that other tools made: `perf.data`, and the text of ftrace.
+//! Imports traces that other tools made: `perf.data`, and the text of ftrace.
 //!
-//! Input is untrusted: every length is checked, every name is bytes, memory is bounded by threads,
-//! CPUs and perf's sorting window. If a file ends early, what was read counts and a note says so;
-//! if it contradicts itself, the error names the byte or the line. Offsets of tracepoints' fields
-//! come from the file alone: they differ between kernels.
+//! Input is untrusted: every length is checked, names can contain any byte, and memory is limited
+//! by threads, CPUs and perf's sorting window. If a file ends early, what was read counts and a
+//! note says so; if it contradicts itself, the error names the byte or the line. Offsets of
+//! tracepoints' fields come from the file alone: they differ between kernels.
 
 mod error;
 mod event_builder;
@@ -21,7 +21,7 @@ pub use error::ImportError;
 use ftrace::Ftrace;
 use perf_data::PerfData;
 
-/// Whose threads an imported trace is about.
+/// The threads that an imported trace is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceSubject {
     /// For `perf record`, the command that it started and its descendants; everything if none was
@@ -31,7 +31,7 @@ pub enum TraceSubject {
     Process(Tid),
 }
 
-/// A recognised file with its beginning read.
+/// A file of a known format whose start was read.
 #[derive(Debug)]
 pub struct Import<R> {
     kind: Kind<R>,
@@ -43,7 +43,7 @@ enum Kind<R> {
     Ftrace(Ftrace<R>),
 }
 
-/// Facts from the beginning of a file.
+/// Facts from the start of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// `perf.data`, `perf script` or `ftrace`.
@@ -54,7 +54,7 @@ pub struct Facts {
     pub has_command: bool,
     /// The machine's name.
     pub host: Option<String>,
-    /// CPUs of that machine: possible and online ones.
+    /// Numbers of that machine's possible and online CPUs.
     pub cpus: Option<(u32, u32)>,
 }
 
@@ -67,19 +67,19 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-/// Longest accepted trace, ns: 13 days. Sums over 16,384 threads that wait all the time fit 64
-/// bits.
-const LONGEST_TRACE_NS: u64 = 1 << 50;
+/// Longest accepted trace, ns: 13 days. The sum over 16,384 threads that wait all the time then
+/// fits 64 bits.
+const MAX_TRACE_NS: u64 = 1 << 50;
 
-/// The time of the first event; later ones must be near it.
+/// The time of the first event, ns; later ones must be near it.
 #[derive(Debug, Default)]
 struct FirstTime(Option<u64>);
 
 impl FirstTime {
-    /// The error is a clause about the time.
+    /// Checks the time of an event. The error is a clause about the time.
     fn check(&mut self, time_ns: u64) -> Result<(), String> {
         let first_ns = *self.0.get_or_insert(time_ns);
-        if time_ns.abs_diff(first_ns) <= LONGEST_TRACE_NS {
+        if time_ns.abs_diff(first_ns) <= MAX_TRACE_NS {
             return Ok(());
         }
         let seconds = |ns: u64| ns / 1_000_000_000;
@@ -92,7 +92,7 @@ impl FirstTime {
 }
 
 /// Bytes inspected to recognise a format.
-const RECOGNISED: u64 = 4096;
+const FORMAT_BYTES: u64 = 4096;
 
 impl<R: Read + Seek> Import<R> {
     /// Recognises a file by its content.
@@ -100,18 +100,18 @@ impl<R: Read + Seek> Import<R> {
     /// # Errors
     /// [`ImportError`]: what it is instead, or what is wrong with it.
     pub fn open(mut reader: R) -> Result<Self, ImportError> {
-        let mut begin = Vec::new();
+        let mut start = Vec::new();
         reader.seek(SeekFrom::Start(0))?;
-        reader.by_ref().take(RECOGNISED).read_to_end(&mut begin)?;
+        reader.by_ref().take(FORMAT_BYTES).read_to_end(&mut start)?;
         reader.seek(SeekFrom::Start(0))?;
-        let kind = match recognise(&begin)? {
-            Recognised::PerfData => Kind::PerfData(Box::new(PerfData::open(reader)?)),
-            Recognised::Ftrace => Kind::Ftrace(Ftrace::open(BufReader::new(reader))?),
+        let kind = match recognise_format(&start)? {
+            Format::PerfData => Kind::PerfData(Box::new(PerfData::open(reader)?)),
+            Format::Ftrace => Kind::Ftrace(Ftrace::open(BufReader::new(reader))?),
         };
         Ok(Self { kind })
     }
 
-    /// Facts from the beginning.
+    /// Facts from the start of the file.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         match &self.kind {
@@ -120,33 +120,32 @@ impl<R: Read + Seek> Import<R> {
         }
     }
 
-    /// Reads the file to its end. `sink` gets the events in time order, except those that are out
-    /// of order in the file itself.
+    /// Reads the file to its end. `sink` gets the events in time order, as far as the file permits.
     ///
     /// # Errors
-    /// [`ImportError`] if the file is damaged, or has nothing of `whom`.
+    /// [`ImportError`] if the file is damaged, or contains nothing of `subject`.
     pub fn read(
         self,
-        whom: TraceSubject,
+        subject: TraceSubject,
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
         match self.kind {
-            Kind::PerfData(file) => file.read(whom, sink),
-            Kind::Ftrace(text) => text.read(whom, sink),
+            Kind::PerfData(file) => file.read(subject, sink),
+            Kind::Ftrace(text) => text.read(subject, sink),
         }
     }
 }
 
-enum Recognised {
+enum Format {
     PerfData,
     Ftrace,
 }
 
-fn recognise(begin: &[u8]) -> Result<Recognised, ImportError> {
-    match begin {
+fn recognise_format(start: &[u8]) -> Result<Format, ImportError> {
+    match start {
         [] => Err(ImportError::Empty),
         [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
-        | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Ok(Recognised::PerfData),
+        | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Ok(Format::PerfData),
         // trace-cmd's magic number, the same in all versions.
         [
             0x17,
@@ -161,8 +160,8 @@ fn recognise(begin: &[u8]) -> Result<Recognised, ImportError> {
             b'g',
             ..,
         ] => Err(ImportError::TraceDat),
-        _ if ftrace::looks_like(begin) => Ok(Recognised::Ftrace),
-        _ => Err(ImportError::unknown(begin)),
+        _ if ftrace::looks_like(start) => Ok(Format::Ftrace),
+        _ => Err(ImportError::unknown(start)),
     }
 }
 

@@ -1,23 +1,23 @@
-//! What takes a CPU from a thread that only wants to run: gaps that the thread saw, attributed to
-//! what the kernel reports for them.
+//! Explains what takes a CPU from a thread that is always ready to run: the gaps that the thread
+//! measured, by what the kernel reports for their time.
 //!
 //! ```text
-//! gaps of a CPU ────────────────┐
-//! tracepoints ──► Points ──► Explainer ──► ExplainedGap… ──► Tally
+//! gaps of a CPU ───────────────────────┐
+//! tracepoints ──► ReportDecoder ──► Explainer ──► ExplainedGap… ──► Tally
 //! ```
 //!
-//! The time of a gap is split: each moment belongs to the innermost activity of the kernel, and all
-//! parts sum to the gap. A gap is counted under its largest part. Unreported moments are the entry
-//! to the kernel and the exit, and belong to the gap's largest part, up to twice what is usual on
-//! the CPU; if they are longer, or nothing of the gap is reported, they belong to a hypervisor or
-//! firmware beneath the kernel.
+//! The time of a gap is split: each moment counts for the innermost activity of the kernel, and all
+//! parts sum to the gap. A gap is counted under its largest part. Unreported time is assumed to be
+//! the entry to the kernel and the exit, and counts for the gap's largest part, up to twice what is
+//! usual on the CPU. If it is longer, or the kernel reports nothing in the gap, its cause is a
+//! hypervisor or firmware beneath the kernel.
 
 mod explain;
 mod points;
 mod tally;
 
 pub use explain::{Explainer, Knowledge};
-pub use points::Points;
+pub use points::ReportDecoder;
 pub use tally::{Amount, Tally};
 
 use super::Tid;
@@ -40,11 +40,11 @@ pub enum Cause {
     Softirq(Box<str>),
     /// Another thread.
     Thread(Box<str>),
-    /// The CPU idled although the thread could have run: a quota on CPU time.
+    /// A quota on CPU time: the CPU idled although the thread was ready to run.
     Quota,
-    /// Not the kernel's: a hypervisor, or firmware.
+    /// A hypervisor, or firmware: the kernel reports nothing.
     HypervisorOrFirmware,
-    /// Unknown: no events, or they were lost.
+    /// Unknown: there are no reports, or they were lost.
     Unknown,
 }
 
@@ -58,8 +58,8 @@ pub enum CounterFile {
 }
 
 impl Cause {
-    /// The kernel's own count of it: the file and the line's label; `None` if none has the same
-    /// meaning (`CAL` is of two vectors; an NMI has several handlers).
+    /// Where the kernel counts it: the file and the line's label; `None` if no counter has the same
+    /// meaning (`CAL` counts two vectors; an NMI has several handlers).
     #[must_use]
     pub fn counter(&self) -> Option<(CounterFile, String)> {
         let vector = |name: &str| {
@@ -81,7 +81,7 @@ impl Cause {
     }
 
     /// Is it the same activity? A device's interrupt has no name at its end.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_activity(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Interrupt { number: a, .. }, Self::Interrupt { number: b, .. }) => a == b,
             _ => self == other,
@@ -91,21 +91,21 @@ impl Cause {
 
 /// A kernel report about a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct Report {
     /// Time, ns of the clock that times gaps.
     pub time_ns: u64,
-    /// The kind of step.
-    pub what: StepKind,
+    /// What is reported.
+    pub what: ReportKind,
 }
 
 /// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StepKind {
-    /// This begins.
+pub enum ReportKind {
+    /// This activity starts.
     Enter(Cause),
-    /// This ends.
+    /// This activity ends.
     Leave(Cause),
-    /// This ends now, after this long, ns.
+    /// This activity ends; it took this time, ns.
     Was(Cause, u64),
     /// This thread runs from now on.
     Run {
@@ -135,7 +135,7 @@ impl Gap {
     }
 }
 
-/// A gap and what took its time.
+/// A gap and the causes of its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedGap {
     /// The gap.

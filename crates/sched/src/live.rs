@@ -1,9 +1,8 @@
 //! The scheduler's present state: which thread is on which CPU, and rates since the last frame.
 //!
-//! A [`Live`] takes events and returns a [`Frame`] on request. Memory is bounded by CPUs and
-//! threads: ended threads are dropped after the frame that shows them. A CPU without events is not
-//! called idle: what a source does not report is unknown, and time with lost records counts
-//! nowhere.
+//! A [`Live`] gets events and returns a [`Frame`] on request. Memory grows with CPUs and threads;
+//! ended threads are dropped after the frame that shows them. A CPU without events does not count
+//! as idle: what a source does not report is unknown, and time with lost records is not counted.
 
 mod cpus;
 mod frame;
@@ -29,10 +28,10 @@ pub const MAX_THREADS: usize = 1 << 17;
 pub struct Watching {
     /// What the source can show.
     pub scope: Scope,
-    /// Show every thread, or only followed ones?
+    /// Show every thread, instead of followed ones only.
     pub is_everything: bool,
-    /// The thread that draws the frames. It always runs when a frame is made: without it, its CPU
-    /// would be idle "now".
+    /// The thread that draws the frames. It always runs when a frame is made: its CPU is shown as
+    /// idle at that moment.
     pub observer: Option<Tid>,
 }
 
@@ -45,12 +44,12 @@ pub struct Live {
     threads: HashMap<Tid, Thread>,
     moves: Migrations,
     lost: u64,
-    /// First moment of the interval; `None` before one is known.
+    /// Start of the interval, ns; `None` before it is known.
     since_ns: Option<u64>,
 }
 
 impl Live {
-    /// Nothing is known of any thread yet.
+    /// Starts without knowledge of any thread.
     #[must_use]
     pub fn new(topology: &Topology, watching: Watching) -> Self {
         Self {
@@ -64,8 +63,8 @@ impl Live {
         }
     }
 
-    /// Sets the first moment that counts, if none is set; else the first switch, arrival, departure or
-    /// sample does, or the first frame.
+    /// Sets the first moment that counts, unless it is set. Without this call, the first switch,
+    /// arrival, departure or poll sets it, or the first frame.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
             self.since_ns = Some(now_ns);
@@ -73,36 +72,36 @@ impl Live {
         }
     }
 
-    /// Takes events, in time order.
-    pub fn take(&mut self, events: &[Event]) {
+    /// Adds events, in time order.
+    pub fn add_events(&mut self, events: &[Event]) {
         for event in events {
-            self.take_one(event);
+            self.add_event(event);
         }
     }
 
-    fn take_one(&mut self, event: &Event) {
+    fn add_event(&mut self, event: &Event) {
         let (at, cpu) = (event.time_ns, event.cpu);
         match &event.what {
             EventKind::Switch { prev, left, next } => {
                 self.begin(at);
-                self.switch(at, cpu, *prev, *left, *next);
+                self.handle_switch(at, cpu, *prev, *left, *next);
             }
             EventKind::In { thread } => {
                 self.begin(at);
-                self.take_arrival(at, cpu, *thread);
+                self.handle_arrival(at, cpu, *thread);
             }
             EventKind::Out { thread, left } => {
                 self.begin(at);
-                self.take_departure(at, cpu, *thread, *left);
+                self.handle_departure(at, cpu, *thread, *left);
                 self.cpus.occupy(cpu, at, Occupant::Unknown);
             }
-            EventKind::Wake { thread, target } => self.take_wakeup(at, *thread, *target),
+            EventKind::Wake { thread, target } => self.handle_wakeup(at, *thread, *target),
             EventKind::Fork {
                 parent,
                 child,
                 process,
-            } => self.take_fork(*parent, *child, *process),
-            EventKind::Exit { thread } => self.take_exit(*thread),
+            } => self.handle_fork(*parent, *child, *process),
+            EventKind::Exit { thread } => self.handle_exit(*thread),
             EventKind::Known { thread, process } => {
                 self.change_thread(*thread, |known| known.process = Some(*process));
             }
@@ -115,20 +114,20 @@ impl Live {
             EventKind::Mask { thread, cpus } => {
                 self.change_thread(*thread, |known| known.allowed = Some((**cpus).clone()));
             }
-            EventKind::Lost { records } => self.lose(at, cpu, *records),
+            EventKind::Lost { records } => self.handle_lost_records(at, cpu, *records),
             EventKind::Sample(sample) => {
                 self.begin(at);
-                self.sample(at, sample);
+                self.add_sample(at, sample);
             }
             EventKind::Usage { busy_ns } => {
                 self.begin(at);
-                self.cpus.usage(cpu, at, *busy_ns);
+                self.cpus.add_usage(cpu, at, *busy_ns);
             }
         }
     }
 
-    /// The state of a thread; a new one is added if there is room.
-    fn thread(&mut self, tid: Tid) -> Option<&mut Thread> {
+    /// The state of a thread; a new thread is added up to [`MAX_THREADS`].
+    fn thread_mut(&mut self, tid: Tid) -> Option<&mut Thread> {
         if tid <= IDLE || (self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid)) {
             return None;
         }
@@ -136,28 +135,28 @@ impl Live {
     }
 
     fn change_thread(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
-        if let Some(thread) = self.thread(tid) {
+        if let Some(thread) = self.thread_mut(tid) {
             change(thread);
         }
     }
 
-    fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
+    fn handle_switch(&mut self, at: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
         // The first event of a CPU shows what it did until now.
         if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
-            self.cpus.assume(cpu, occupant(prev));
-            self.change_thread(prev, |_| {});
+            self.cpus.set_first_occupant(cpu, occupant(prev));
+            self.thread_mut(prev);
         }
-        self.take_departure(at, cpu, prev, left);
+        self.handle_departure(at, cpu, prev, left);
         if next == IDLE {
             self.cpus.occupy(cpu, at, Occupant::Idle);
         } else {
-            self.take_arrival(at, cpu, next);
+            self.handle_arrival(at, cpu, next);
         }
         self.cpus.count_switch(cpu);
     }
 
-    /// Counts the time of the CPU's occupant up to now.
-    fn settle(&mut self, at: u64, cpu: u32) {
+    /// Counts the CPU's time up to now, and that of the thread it runs.
+    fn count_time(&mut self, at: u64, cpu: u32) {
         let Some((tid, ran)) = self.cpus.advance(cpu, at) else {
             return;
         };
@@ -165,14 +164,14 @@ impl Live {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        thread.tally.ran(cpu, ran);
+        thread.tally.add_run_time(cpu, ran);
         if is_everything || thread.is_followed {
             self.cpus.add_own(cpu, ran);
         }
     }
 
-    fn take_departure(&mut self, at: u64, cpu: u32, tid: Tid, left: LeaveReason) {
-        self.settle(at, cpu);
+    fn handle_departure(&mut self, at: u64, cpu: u32, tid: Tid, left: LeaveReason) {
+        self.count_time(at, cpu);
         if left == LeaveReason::Ended && !self.threads.contains_key(&tid) {
             return;
         }
@@ -189,22 +188,22 @@ impl Live {
         });
     }
 
-    fn take_arrival(&mut self, at: u64, cpu: u32, tid: Tid) {
-        self.settle(at, cpu);
+    fn handle_arrival(&mut self, at: u64, cpu: u32, tid: Tid) {
+        self.count_time(at, cpu);
         let before = self.threads.get(&tid).map(|t| (t.state, t.cpu));
         // A thread that arrives here has left its other CPU, even if that was not reported.
-        if let Some((State::On { cpu: elsewhere }, _)) = before
+        if let Some((State::Running { cpu: elsewhere }, _)) = before
             && elsewhere != cpu
         {
-            self.settle(at, elsewhere);
+            self.count_time(at, elsewhere);
             self.cpus.occupy(elsewhere, at, Occupant::Unknown);
         }
         self.cpus.occupy(cpu, at, occupant(tid));
-        let Some(thread) = self.thread(tid) else {
+        let Some(thread) = self.thread_mut(tid) else {
             return;
         };
-        thread.tally.queued_until(thread.state, at);
-        thread.state = State::On { cpu };
+        thread.tally.add_queued_time(thread.state, at);
+        thread.state = State::Running { cpu };
         let from = thread.cpu.replace(cpu);
         if let Some(from) = from.filter(|from| *from != cpu) {
             thread.tally.migrations = thread.tally.migrations.saturating_add(1);
@@ -214,7 +213,7 @@ impl Live {
         }
     }
 
-    fn take_wakeup(&mut self, at: u64, tid: Tid, target: u32) {
+    fn handle_wakeup(&mut self, at: u64, tid: Tid, target: u32) {
         self.change_thread(tid, |thread| {
             let is_asleep = matches!(thread.state, State::Waiting | State::Unreported);
             if is_asleep {
@@ -224,7 +223,7 @@ impl Live {
         });
     }
 
-    fn take_fork(&mut self, parent: Tid, child: Tid, process: Tid) {
+    fn handle_fork(&mut self, parent: Tid, child: Tid, process: Tid) {
         let (is_followed, name) = self
             .threads
             .get(&parent)
@@ -240,14 +239,14 @@ impl Live {
         });
     }
 
-    fn take_exit(&mut self, tid: Tid) {
+    fn handle_exit(&mut self, tid: Tid) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.state = State::Ended;
         }
     }
 
-    /// What happened on this CPU since its last event is unknown, and so is its occupant.
-    fn lose(&mut self, at: u64, cpu: u32, records: u64) {
+    /// Records of a CPU since its last event were lost: its occupant is unknown.
+    fn handle_lost_records(&mut self, at: u64, cpu: u32, records: u64) {
         self.lost = self.lost.saturating_add(records.max(1));
         if let Occupant::Thread(tid) = self.cpus.occupant(cpu)
             && let Some(thread) = self.threads.get_mut(&tid)
@@ -263,13 +262,13 @@ impl Live {
         self.watching.is_everything || is_followed()
     }
 
-    fn sample(&mut self, at: u64, sample: &Sample) {
+    fn add_sample(&mut self, at: u64, sample: &Sample) {
         let tid = sample.thread;
         let has_switches = self.watching.scope.has_switches;
-        let Some(thread) = self.thread(tid) else {
+        let Some(thread) = self.thread_mut(tid) else {
             return;
         };
-        // If every switch is reported, polling only gives the initial state.
+        // If every switch is reported, polls only give the initial CPU.
         if has_switches {
             thread.cpu.get_or_insert(sample.cpu);
             return;
@@ -285,7 +284,7 @@ impl Live {
         }
         match from {
             Some(from) if from != sample.cpu && moved > 0 => {
-                // Of several moves only the sum is known.
+                // Of several moves only the number is known.
                 let crossed = match moved {
                     1 => self.cpu_map.classify_move(from, sample.cpu),
                     _ => Crossed::Unknown,
@@ -296,21 +295,21 @@ impl Live {
         }
     }
 
-    /// The present state, with sums since the last frame; resets the sums.
+    /// The present state and rates since the last frame; starts the next interval.
     pub fn frame(&mut self, now_ns: u64) -> Frame {
         self.begin(now_ns);
         let since_ns = self.since_ns.replace(now_ns).unwrap_or(now_ns);
         for cpu in self.cpus.numbers() {
-            self.settle(now_ns, cpu);
+            self.count_time(now_ns, cpu);
         }
         let threads = self.threads.values_mut();
         threads.for_each(|thread| thread.count_queued_time(now_ns));
-        let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
+        let frame = frame::make_frame(self, now_ns.saturating_sub(since_ns));
         self.moves = Migrations::default();
-        self.cpus.start_anew(now_ns);
+        self.cpus.start_interval(now_ns);
         let is_full = self.threads.len() >= MAX_THREADS;
         self.threads
-            .retain(|_, thread| thread.stays_for_next_frame(is_full));
+            .retain(|_, thread| thread.start_interval(is_full));
         frame
     }
 }

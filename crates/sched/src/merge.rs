@@ -5,20 +5,20 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::Event;
 
-/// Merges the streams of CPUs. It holds events that were pushed but not popped.
+/// Merges the streams of CPUs, and holds the events that were pushed but not popped.
 #[derive(Debug)]
 pub struct Merger {
     streams: Vec<VecDeque<Event>>,
     /// Time of the first event of each non-empty stream. An entry is stale if an earlier event was
     /// inserted before it.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Nothing later was popped.
+    /// Time of the latest popped event.
     popped_ns: u64,
     backwards: u64,
 }
 
 impl Merger {
-    /// A merger of this many streams.
+    /// Merges this number of streams.
     #[must_use]
     pub fn new(streams: usize) -> Self {
         Self {
@@ -29,9 +29,9 @@ impl Merger {
         }
     }
 
-    /// Adds an event to a stream, creating streams as needed. An event that is earlier than its
-    /// predecessor is inserted in order; if later ones have been popped it gets the time of the
-    /// last of them, and is counted.
+    /// Adds an event to a stream; missing streams are created. An event that is earlier than its
+    /// predecessor is inserted in order. If later events have been popped, it gets the time of the
+    /// last of them, and [`backwards`](Self::backwards) counts it.
     pub fn push(&mut self, stream: usize, mut event: Event) {
         if stream >= self.streams.len() {
             self.streams.resize_with(stream + 1, VecDeque::new);
@@ -56,7 +56,8 @@ impl Merger {
         }
     }
 
-    /// Takes all events up to and including `time_ns`, in time order; ties in the order of streams.
+    /// Moves all events up to and including `time_ns` to `out`, in time order; those of the same
+    /// time in the order of streams.
     pub fn pop_until(&mut self, time_ns: u64, out: &mut Vec<Event>) {
         while let Some(&Reverse((head_ns, stream))) = self.heads.peek() {
             if head_ns > time_ns {
@@ -67,7 +68,7 @@ impl Merger {
             if queue.front().is_none_or(|front| front.time_ns != head_ns) {
                 continue;
             }
-            // Saves a check of the other streams for each event.
+            // Events before the next head need no check of the other streams.
             let next_ns = self.heads.peek().map_or(u64::MAX, |head| head.0.0);
             let is_due =
                 |e: &Event| e.time_ns <= time_ns && (e.time_ns < next_ns || e.time_ns == head_ns);
@@ -83,18 +84,18 @@ impl Merger {
         }
     }
 
-    /// Takes the rest.
+    /// Moves the remaining events to `out`.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
         self.pop_until(u64::MAX, out);
     }
 
-    /// Events that came too late to be sorted.
+    /// Number of events that came too late to be sorted.
     #[must_use]
     pub const fn backwards(&self) -> u64 {
         self.backwards
     }
 
-    /// Events that are held.
+    /// Number of events that are held.
     #[cfg(test)]
     fn held(&self) -> usize {
         self.streams.iter().map(VecDeque::len).sum()
@@ -156,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_all_is_in_order(
+        fn all_events_come_out_in_time_order(
             pushes in prop::collection::vec((0usize..4, 0u64..50, any::<bool>()), 0..200)
         ) {
             let mut merger = Merger::new(2);

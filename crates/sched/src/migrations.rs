@@ -20,9 +20,9 @@ pub struct Migrations {
 }
 
 impl Migrations {
-    /// Counts this many moves.
+    /// Adds this number of moves.
     pub const fn add(&mut self, crossed: Crossed, moves: u64) {
-        let place = match crossed {
+        let count = match crossed {
             Crossed::Smt => &mut self.smt,
             Crossed::Core => &mut self.core,
             Crossed::Llc => &mut self.llc,
@@ -30,7 +30,7 @@ impl Migrations {
             Crossed::Package => &mut self.package,
             Crossed::Unknown => &mut self.unknown,
         };
-        *place = place.saturating_add(moves);
+        *count = count.saturating_add(moves);
     }
 
     /// Adds the counts of another.

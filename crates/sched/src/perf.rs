@@ -1,7 +1,7 @@
-//! Perf's records, from the bytes of a kernel's buffer or of `perf.data`.
+//! Decodes perf's records from the bytes of a kernel's buffer or of `perf.data`.
 //!
-//! Every byte is checked before it is used, and no input makes this panic. It refuses to guess where
-//! the next record of a buffer begins after a malformed one: the rest is dropped and reported as
+//! Every length is checked before it is used, and no input makes this panic. After a malformed
+//! record it is unknown where the next one begins: the rest of a buffer is dropped and reported as
 //! lost.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout".
@@ -57,7 +57,7 @@ const READ_ID: u64 = 1 << 2;
 const GROUP: u64 = 1 << 3;
 const READ_LOST: u64 = 1 << 4;
 
-/// Size of the header that every record begins with, bytes.
+/// Bytes of the header of every record.
 pub const HEADER: usize = 8;
 
 /// Which fields the records of an event have.
@@ -67,7 +67,7 @@ pub struct Layout {
     pub sample_type: u64,
     /// `read_format`, for samples with counters.
     pub read_format: u64,
-    /// Do other records than samples have time and thread, too (`sample_id_all`)?
+    /// Do records other than samples have the common fields at their end (`sample_id_all`)?
     pub has_trailer: bool,
 }
 
@@ -85,7 +85,8 @@ pub struct CommonFields {
 }
 
 impl Layout {
-    /// Samples with these fields, and other records with a trailer of them.
+    /// The layout of samples with these fields, and of other records with the same fields at their
+    /// end.
     #[must_use]
     pub const fn from_sample_type(sample_type: u64) -> Self {
         Self {
@@ -99,7 +100,7 @@ impl Layout {
         self.sample_type & bit != 0
     }
 
-    /// Skips those of these fields that are recorded, eight bytes each.
+    /// Skips these fields of eight bytes, as far as they are recorded.
     fn skip<O: ByteOrder>(&self, body: &mut Bytes<'_, O>, bits: &[u64]) -> Option<()> {
         let count = bits.iter().filter(|&&bit| self.has(bit)).count();
         body.skip(8 * count)
@@ -161,17 +162,17 @@ impl Layout {
     }
 }
 
-/// Skips a `struct read_format`, of one counter or of a group.
+/// Skips a `struct read_format` of one counter or of a group.
 fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
-    let words = |bits: [u64; 2]| bits.iter().filter(|bit| format & **bit != 0).count();
-    let times = words([ENABLED, RUNNING]);
-    let each = 1 + words([READ_ID, READ_LOST]);
+    let count_bits = |bits: [u64; 2]| bits.iter().filter(|bit| format & **bit != 0).count();
+    let times = count_bits([ENABLED, RUNNING]);
+    let each = 1 + count_bits([READ_ID, READ_LOST]);
     let count = match format & GROUP {
         0 => 1,
         _ => usize::try_from(body.u64()?).ok()?,
     };
-    let all = count.checked_mul(each)?.checked_add(times)?;
-    body.skip(all.checked_mul(8)?)
+    let words = count.checked_mul(each)?.checked_add(times)?;
+    body.skip(words.checked_mul(8)?)
 }
 
 /// A record about the scheduler or threads.
@@ -207,27 +208,27 @@ pub enum Record<'a> {
         /// The number of lost records.
         records: u64,
     },
-    /// The kernel dropped some and does not say how many.
+    /// The kernel dropped records and does not say how many.
     Throttle,
     /// A tracepoint (`PERF_RECORD_SAMPLE` with raw bytes).
     Sample {
         /// The tracepoint's data.
         raw: &'a [u8],
     },
-    /// Malformed; nothing follows.
+    /// A malformed record; nothing follows.
     Damaged,
 }
 
-/// The body of a fork or exit.
+/// The thread of a fork or exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// The process of the thread.
     pub process: Tid,
-    /// The process of its creator.
+    /// The process of the thread that created it.
     pub parent_process: Tid,
     /// The thread.
     pub thread: Tid,
-    /// Its creator.
+    /// The thread that created it.
     pub parent: Tid,
     /// When, ns.
     pub time_ns: u64,
@@ -307,7 +308,7 @@ pub struct TimedRecord<'a> {
     pub record: Record<'a>,
 }
 
-/// Reads the records of a buffer one after the other.
+/// Decodes the records of a buffer.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -317,7 +318,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads these bytes as records. Kinds that do not concern the scheduler are skipped.
+    /// Decodes these bytes. Kinds of records that do not concern the scheduler are skipped.
     #[must_use]
     pub const fn new(bytes: &'a [u8], layout: Layout) -> Self {
         Self {
@@ -358,9 +359,9 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Takes the next used record of a buffer, with its time. A malformed record ends the buffer: it
-/// gives `damaged` with the time of the one before. `decode` gets type, flags and body, and returns
-/// `None` if they are malformed.
+/// Removes the next used record from the front of a buffer; also returns its time. A malformed
+/// record ends the buffer: then `damaged` is returned, with the time of the record before. `decode`
+/// gets type, flags and body, and returns `None` if they are malformed.
 pub fn next_record<'a, T>(
     rest: &mut &'a [u8],
     last_ns: &mut u64,
@@ -383,7 +384,7 @@ pub fn next_record<'a, T>(
     None
 }
 
-/// Takes the next record: type, flags and body; `None` if its header is malformed.
+/// Removes the next record from the front: type, flags and body; `None` if its header is malformed.
 fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let mut header = Bytes::new(rest, Native);
     let (kind, flags) = (header.u32()?, header.u16()?);

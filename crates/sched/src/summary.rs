@@ -1,4 +1,4 @@
-//! The result of an analysis. Times are ns; unreported values are `None`.
+//! The result of an analysis. Times are in ns; values that the source does not report are `None`.
 
 use super::{BlockedProcess, LeaveReason, Migrations, Tid};
 use pinwise_topology::CpuSet;
@@ -10,11 +10,11 @@ pub struct Summary {
     pub from_ns: u64,
     /// Last moment.
     pub to_ns: u64,
-    /// Events taken.
+    /// Number of events.
     pub events: u64,
-    /// Threads followed.
+    /// Number of followed threads.
     pub threads: u64,
-    /// Their processes.
+    /// Number of their processes.
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
@@ -24,8 +24,8 @@ pub struct Summary {
     pub wakeups: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
-    /// Time that threads lived, all together; threads that were awake for less than a hundredth of
-    /// theirs are left out, since they have no part in what happened.
+    /// Sum of the threads' lifetimes, without threads that were awake for less than a hundredth of
+    /// theirs.
     pub life_ns: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
@@ -37,14 +37,15 @@ pub struct Summary {
     pub all_switches: Option<u64>,
     /// Time in run queues.
     pub waits: Waits,
-    /// Time beside busy siblings; `None` without SMT or if the source does not see switches.
+    /// CPU time while an SMT sibling was busy; `None` without SMT, or if the source does not see
+    /// switches.
     pub sharing: Option<Sharing>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
-    /// What the threads of each process were blocked in, the most often blocked first; empty if not
-    /// sampled.
+    /// What the threads of each process were blocked in, the most often blocked process first;
+    /// empty if this was not polled.
     pub blocked: Vec<BlockedProcess>,
-    /// Unknown parts.
+    /// What the trace does not show.
     pub unknown: Unknown,
     /// Threads, the busiest first.
     pub by_thread: Vec<ThreadSummary>,
@@ -58,8 +59,8 @@ pub struct Summary {
     pub timeline: Timeline,
 }
 
-/// Queuing for less than this while a CPU idles is how wake-ups and balancing work; above it is an
-/// episode (the wasted cores of Lozi et al. 2016 lasted 100 ms and more).
+/// Time from which queuing while a CPU idles counts as an episode. Shorter times are normal for
+/// wake-ups and load balancing (the wasted cores of Lozi et al. 2016 lasted 100 ms and more).
 pub const EPISODE_NS: u64 = 1_000_000;
 
 /// Time in run queues.
@@ -69,8 +70,8 @@ pub struct Waits {
     pub total_ns: Option<u64>,
     /// Is `total_ns` the kernel's own total, instead of the sum of known waits?
     pub is_from_kernel: bool,
-    /// Threads ended before the kernel was asked, or ends of waits were not seen: `total_ns` is a
-    /// lower bound.
+    /// `total_ns` is a lower bound: threads ended before they were polled, or ends of waits were
+    /// not seen.
     pub is_lower_bound: bool,
     /// After a preemption.
     pub after_preemption_ns: Option<u64>,
@@ -84,8 +85,8 @@ pub struct Waits {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub longest_ns: Option<u64>,
-    /// CPU time that others used while a followed thread was queued on that CPU; 0 if not all CPUs
-    /// are seen.
+    /// CPU time of other threads while a followed thread was queued on the same CPU; 0 if not all
+    /// CPUs are seen.
     pub occupied_cpu_ns: u64,
     /// Why they waited; sums to `total_ns`.
     pub causes: Option<WaitCauseTotals>,
@@ -109,10 +110,10 @@ pub struct WaitCauseTotals {
     pub class: u64,
 }
 
-/// Time of followed threads beside busy SMT siblings, ns of CPU time.
+/// CPU time of followed threads while an SMT sibling was busy, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sharing {
-    /// All such time.
+    /// All of it.
     pub shared: u64,
     /// The part during which a core idled for each shared one; `None` if idle CPUs are not seen,
     /// and `shared` is then a lower bound.
@@ -131,7 +132,7 @@ pub struct AvoidableTotals {
 }
 
 impl AvoidableTotals {
-    /// The sum over everything.
+    /// The sum of all causes.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.scheduler + self.mask + self.others
@@ -156,9 +157,9 @@ pub struct IdleWaiting {
 pub struct Unknown {
     /// Records lost.
     pub records: u64,
-    /// Spans of time on a CPU with lost records.
+    /// Intervals on a CPU in which records were lost.
     pub windows: u64,
-    /// Their sum, ns.
+    /// Sum of these intervals, ns.
     pub lost_ns: u64,
     /// Events earlier than their predecessor.
     pub backwards: u64,
@@ -170,14 +171,14 @@ pub struct Unknown {
     pub idle_task_unseen: Vec<u32>,
     /// Threads whose events lack more than 3 % of the CPU time counted by the kernel.
     pub hidden_threads: u64,
-    /// Of those, threads whose switches the kernel did not report either.
+    /// Of those, threads whose switches the kernel did not report, either.
     pub hidden_uncounted: u64,
-    /// Ended threads: their exit may be without events.
+    /// Ended threads: events may lack their last part.
     pub ended_threads: u64,
-    /// Their CPU time without events, ns.
+    /// CPU time of the hidden threads that events lack, ns.
     pub hidden_cpu_ns: u64,
-    /// CPU time by events beyond the kernel's account of threads from before the trace, ns: they
-    /// ran before their first poll, or the event of their leaving a CPU is missing.
+    /// CPU time by which events exceed the kernel's count for threads from before the trace, ns:
+    /// they ran before their first poll, or the event of their leaving a CPU is missing.
     pub doubtful_cpu_ns: u64,
 }
 
@@ -190,13 +191,13 @@ pub struct ThreadSummary {
     pub process: Option<Tid>,
     /// Its name.
     pub name: String,
-    /// From its beginning, or its first event, to its end, or that of the trace.
+    /// Time from its start, or its first event, to its end, or the end of the trace.
     pub life_ns: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// Time queued.
     pub wait_ns: Option<u64>,
-    /// The thread ended before the kernel was asked; `wait_ns` is a lower bound.
+    /// `wait_ns` is a lower bound: the thread ended before it was polled.
     pub is_wait_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
@@ -204,18 +205,18 @@ pub struct ThreadSummary {
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
-    /// CPU time beside a busy sibling.
+    /// CPU time while an SMT sibling was busy.
     pub shared_ns: Option<u64>,
-    /// CPUs with the time there, the longest first.
+    /// CPUs and the time on them, the longest first.
     pub cpus: Vec<(u32, u64)>,
-    /// The CPUs it was last known to be allowed.
+    /// The CPUs that it could use, as last reported.
     pub allowed: Option<CpuSet>,
     /// Who woke it.
     pub wakers: Wakers,
 }
 
 impl ThreadSummary {
-    /// Is it awake for at least this part of its life? Others have no part in what happens.
+    /// Was it awake for at least a hundredth of its life? Other threads do not influence the trace.
     pub(crate) fn has_part(&self) -> bool {
         let awake_ns = self.awake_ns();
         awake_ns > 0 && awake_ns >= self.life_ns / 100
@@ -225,7 +226,7 @@ impl ThreadSummary {
         self.cpu_ns.saturating_add(self.wait_ns.unwrap_or(0))
     }
 
-    /// The blocked time in its life, as far as that counts.
+    /// The time in which it was blocked; 0 for a thread that was hardly ever awake.
     #[must_use]
     pub fn blocked_ns(&self) -> u64 {
         let blocked_ns = self.life_ns.saturating_sub(self.awake_ns());
@@ -238,17 +239,18 @@ impl ThreadSummary {
 pub struct Wakers {
     /// Times it was woken.
     pub wakes: u64,
-    /// Threads of its process that ran where it was woken from, with how often at least. Timers and
-    /// other interrupts wake, too, whoever runs: threads of other processes are not evidence.
+    /// Threads of its process that ran on the CPU it was woken from, and at least how often.
+    /// Threads of other processes are left out: timers and other interrupts wake threads, too,
+    /// whatever runs.
     pub threads: Vec<(Tid, u64)>,
 }
 
 impl Wakers {
-    /// Wakers that are kept of a thread.
+    /// Limits the wakers that are kept of a thread.
     const MAX_KEPT: usize = 8;
 
-    /// It was woken; `by` whom, if that is known. Of many wakers those that wake it most often stay
-    /// (Misra and Gries 1982).
+    /// Adds a wake-up by a thread, if it is known. Of many wakers those are kept that wake it most
+    /// often (Misra and Gries 1982).
     pub(super) fn add(&mut self, by: Option<Tid>) {
         self.wakes += 1;
         let Some(by) = by else { return };
@@ -266,7 +268,7 @@ impl Wakers {
         }
     }
 
-    /// Returns whether there was room.
+    /// Returns false if the waker is new and the list is full.
     fn add_times(&mut self, waker: Tid, times: u64) -> bool {
         if let Some((_, sum)) = self.threads.iter_mut().find(|(known, _)| *known == waker) {
             *sum += times;
@@ -340,19 +342,19 @@ pub struct CoreSummary {
 /// Which threads ran where and when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// Every slice of followed threads; `None` if there were more than [`MAX_PACKED`].
+    /// All slices of followed threads; `None` if there were more than [`MAX_PACKED`].
     pub packed: Option<PackedSlices>,
     /// The longest waits; `None` if the source does not see switches.
     pub waits: Option<WaitSpans>,
-    /// When cores shared needlessly; `None` if unknown.
+    /// When threads shared cores needlessly; `None` if unknown.
     pub sharing: Option<SharingSpans>,
-    /// Length of a bucket.
+    /// Length of a bucket: the trace is divided into intervals of this length.
     pub bucket_ns: u64,
-    /// The time in each bucket, per CPU.
+    /// The busy time in each bucket, by CPU.
     pub buckets: Vec<CpuBuckets>,
 }
 
-/// Limits the slices: about 7 bytes each.
+/// Limits the slices; each needs about 7 bytes.
 pub const MAX_PACKED: usize = 2_000_000;
 
 /// Shorter waits are not kept individually.
@@ -364,7 +366,8 @@ pub const SHORTEST_WAIT_NS: u64 = 10_000;
 /// [`LeaveReason`] is numbered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedSlices {
-    /// Threads in the order in which they first ran; a reused id is another thread.
+    /// Threads in the order in which they first ran. An id that was reused is there once for each
+    /// thread.
     pub threads: Vec<Tid>,
     /// The CPUs that any of them ran on.
     pub cpus: Vec<CpuSlices>,
@@ -386,14 +389,14 @@ pub struct CpuSlices {
 pub struct WaitSpans {
     /// The longest waits.
     pub waits: Vec<Wait>,
-    /// Shorter ones.
+    /// The shorter waits.
     pub left_out: LeftOut,
 }
 
 /// Spans that are not kept individually.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The number of them.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub ns: u64,
@@ -433,16 +436,16 @@ pub enum WaitCause {
     Unreported,
 }
 
-/// When cores shared needlessly, in time order.
+/// When threads shared cores needlessly, in time order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharingSpans {
     /// The longest spans.
     pub spans: Vec<SharingSpan>,
-    /// Shorter ones; their sum counts each thread.
+    /// The shorter spans; their sum counts each thread.
     pub left_out: LeftOut,
 }
 
-/// Needless sharing of a core.
+/// A time in which threads shared a core needlessly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharingSpan {
     /// The core's index among the machine's.

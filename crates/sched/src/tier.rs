@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A way of collecting, poorest first.
+/// A way to observe a scheduler; each shows more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// T0: polls `/proc/PID/task/*`. Always permitted.
@@ -23,14 +23,14 @@ pub enum Tier {
 pub struct Scope {
     /// Every switch is recorded, instead of samples.
     pub has_switches: bool,
-    /// Every thread of every CPU is seen, and therefore idle CPUs.
+    /// Every thread of every CPU is seen, so that idle CPUs are known.
     pub has_all_cpus: bool,
     /// Wake-ups are reported.
     pub has_wakeups: bool,
 }
 
 impl Tier {
-    /// All tiers, poorest first.
+    /// All tiers, in order.
     pub const ALL: [Self; 5] = [
         Self::Proc,
         Self::Switch,
@@ -51,7 +51,7 @@ impl Tier {
         }
     }
 
-    /// Describes it to users.
+    /// Its description for users.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl fmt::Display for Tier {
 impl FromStr for Tier {
     type Err = String;
 
-    /// Reads a name, or `T0` to `T4`.
+    /// Parses a name, or `T0` to `T4`.
     fn from_str(text: &str) -> Result<Self, String> {
         let by_number = |tier: &&Self| text.eq_ignore_ascii_case(&format!("T{}", **tier as u8));
         Self::ALL
@@ -112,6 +112,6 @@ pub struct Availability {
 pub struct Refusal {
     /// A clause such as "this process lacks `CAP_BPF`".
     pub reason: String,
-    /// The exact command that would permit it; `None` if none would.
+    /// The exact command that permits it; `None` if there is none.
     pub remedy: Option<String>,
 }

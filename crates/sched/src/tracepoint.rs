@@ -1,31 +1,31 @@
 //! Parses the kernel's descriptions of tracepoints (tracefs' files `format`, which `perf record`
 //! copies into `perf.data`).
 //!
-//! Offsets differ between kernels, and between builds of the same one: none is hard-coded. `pid` of
-//! `sched_migrate_task` moved from byte 24 to byte 12 when `comm` became a `__data_loc` (Linux
-//! 6.18).
+//! Offsets of fields differ between kernels, and between builds of the same one, so they are always
+//! read. For example, `pid` of `sched_migrate_task` moved from byte 24 to byte 12 when `comm`
+//! became a `__data_loc` (Linux 6.18).
 
 use super::LeaveReason;
 use super::bytes::{ByteOrder, Bytes};
 
 /// Longest accepted description.
 const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
-/// More fields than any tracepoint has.
+/// Limits the fields; no tracepoint has more.
 const MAX_FIELDS: usize = 128;
 
 /// A tracepoint's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// Without its system: `sched_switch`.
+    /// Its name without its system: `sched_switch`.
     pub name: String,
     /// The kernel's id, `perf_event_attr.config`.
     pub id: u64,
-    fields: Vec<Declared>,
-    /// The states that threads are left in, if described.
+    fields: Vec<DeclaredField>,
+    /// The meaning of thread states, if described.
     pub states: Option<States>,
 }
 
-/// An unusable description; its text is a clause that says why.
+/// Why a description cannot be used; the text is a clause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// No name.
@@ -44,7 +44,7 @@ pub enum FormatError {
     },
     /// The field exists, but its offset is missing.
     #[error("has field '{0}' without offset: or size:")]
-    Nowhere(String),
+    NoPosition(String),
     /// The field exists, but is not a number.
     #[error("has field '{name}' of {size} bytes, which is not a number")]
     NoNumber {
@@ -53,7 +53,7 @@ pub enum FormatError {
         /// Its size, bytes.
         size: usize,
     },
-    /// The letters of a thread's state are not explained.
+    /// The description does not explain the states of threads.
     #[error("does not explain the states of 'prev_state'")]
     NoStates,
 }
@@ -64,23 +64,24 @@ pub struct Field {
     offset: usize,
     size: usize,
     is_signed: bool,
-    place: Place,
+    location: Location,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Here,
-    /// A number holds offset (lower half) and length (upper half).
+enum Location {
+    /// The field contains the value.
+    Inline,
+    /// The field is a number: the lower half is the value's offset, the upper half its length, bytes.
     DataLoc,
-    /// The same, counted from the end of that number.
+    /// The same, but the offset counts from the end of the field.
     RelDataLoc,
 }
 
 /// A declared field: `TYPE NAME[N]; offset:O; size:S; signed:B;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Declared {
+struct DeclaredField {
     name: String,
-    /// `None` if its place is not given in numbers.
+    /// `None` if offset or size is no number.
     field: Option<Field>,
 }
 
@@ -88,7 +89,8 @@ impl Format {
     /// Parses the text of a `format` file.
     ///
     /// # Errors
-    /// [`FormatError::NoName`] and [`FormatError::NoId`]; fields are checked later.
+    /// [`FormatError::NoName`] and [`FormatError::NoId`]; fields are checked when they are
+    /// requested.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let text = text.get(..MAX_DESCRIPTION_BYTES).unwrap_or(text);
         let lines = || text.lines().map(str::trim);
@@ -102,35 +104,35 @@ impl Format {
         Ok(Self {
             name: value("name:").ok_or(FormatError::NoName)?.to_owned(),
             id: id.ok_or(FormatError::NoId)?,
-            fields: fields.take(MAX_FIELDS).map(Declared::parse).collect(),
+            fields: fields.take(MAX_FIELDS).map(DeclaredField::parse).collect(),
             states: value("print fmt:").and_then(States::parse),
         })
     }
 
-    /// A required field.
+    /// Finds a required field.
     ///
     /// # Errors
-    /// [`FormatError`], which names it.
+    /// [`FormatError`], which names the field.
     pub fn field(&self, name: &str) -> Result<Field, FormatError> {
         let Some(found) = self.fields.iter().find(|field| field.name == name) else {
-            let own = self.fields.iter().map(|field| field.name.as_str());
-            let own: Vec<&str> = own.filter(|name| !name.starts_with("common_")).collect();
+            let names = self.fields.iter().map(|field| field.name.as_str());
+            let own: Vec<&str> = names.filter(|name| !name.starts_with("common_")).collect();
             return Err(FormatError::Missing {
                 name: name.to_owned(),
                 own: own.join(", ").chars().take(200).collect(),
             });
         };
         let field = found.field;
-        field.ok_or_else(|| FormatError::Nowhere(name.to_owned()))
+        field.ok_or_else(|| FormatError::NoPosition(name.to_owned()))
     }
 
-    /// A required number of a valid size.
+    /// Finds a required field that is a number.
     ///
     /// # Errors
-    /// [`FormatError`], which names it.
+    /// [`FormatError`], which names the field.
     pub fn number(&self, name: &str) -> Result<Field, FormatError> {
         let field = self.field(name)?;
-        if matches!(field.size, 1 | 2 | 4 | 8) && field.place == Place::Here {
+        if matches!(field.size, 1 | 2 | 4 | 8) && field.location == Location::Inline {
             return Ok(field);
         }
         Err(FormatError::NoNumber {
@@ -140,19 +142,19 @@ impl Format {
     }
 }
 
-impl Declared {
+impl DeclaredField {
     /// Parses the text after `field:` in a line.
     fn parse(line: &str) -> Self {
         let mut parts = line.split(';').map(str::trim);
         let declared = parts.next().unwrap_or("");
         let name = declared.rsplit([' ', '\t', '*']).next().unwrap_or("");
-        let place = match declared.split(' ').next() {
-            Some("__data_loc") => Place::DataLoc,
-            Some("__rel_loc") => Place::RelDataLoc,
-            _ => Place::Here,
+        let location = match declared.split(' ').next() {
+            Some("__data_loc") => Location::DataLoc,
+            Some("__rel_loc") => Location::RelDataLoc,
+            _ => Location::Inline,
         };
         let (mut offset, mut size) = (None, None);
-        // Kernels before 2.6.32 do not say: thread ids are signed.
+        // Kernels before 2.6.32 do not say whether a field is signed; thread ids are.
         let mut is_signed = true;
         for (key, value) in parts.filter_map(|part| part.split_once(':')) {
             let value = value.trim();
@@ -163,15 +165,15 @@ impl Declared {
                 _ => {}
             }
         }
-        let place = offset.zip(size).map(|(offset, size)| Field {
+        let field = offset.zip(size).map(|(offset, size)| Field {
             offset: offset.into(),
             size: size.into(),
             is_signed,
-            place,
+            location,
         });
         Self {
             name: name.split('[').next().unwrap_or("").to_owned(),
-            field: place,
+            field,
         }
     }
 }
@@ -203,62 +205,63 @@ impl Field {
     #[must_use]
     pub fn text(self, raw: &[u8], order: impl ByteOrder) -> Option<&[u8]> {
         let here = raw.get(self.offset..)?;
-        if self.place == Place::Here {
+        if self.location == Location::Inline {
             return here.get(..self.size);
         }
-        let place = usize::try_from(Bytes::new(here, order).u32()?).ok()?;
-        let (mut offset, length) = (place & 0xffff, place >> 16);
-        if self.place == Place::RelDataLoc {
+        let position = usize::try_from(Bytes::new(here, order).u32()?).ok()?;
+        let (mut offset, length) = (position & 0xffff, position >> 16);
+        if self.location == Location::RelDataLoc {
             offset += self.offset + self.size;
         }
         raw.get(offset..offset + length)
     }
 }
 
-/// Bits of a left thread's state.
+/// Bits of the state in which a thread leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct States {
-    /// The states of a thread that does not run.
-    pub resting: u64,
-    /// Of those, the final ones (dead, zombie).
-    pub gone: u64,
+    /// Bits of a thread that is not runnable.
+    pub not_runnable: u64,
+    /// Of those, the bits of a thread that has ended (dead, zombie).
+    pub ended: u64,
 }
 
 impl States {
-    /// Since Linux 4.14, if the description does not name them: `S`, `D`, `T`, `t`, `X`, `Z`, `P`,
-    /// `I` from the lowest bit on.
+    /// The states since Linux 4.14, for a description that does not name them: `S`, `D`, `T`, `t`,
+    /// `X`, `Z`, `P`, `I` from the lowest bit on.
     pub const USUAL: Self = Self {
-        resting: 0xff,
-        gone: 0x30,
+        not_runnable: 0xff,
+        ended: 0x30,
     };
 
-    /// Parses the table in a state's print format: pairs `{ 0x01, "S" }`; `None` if there is none.
+    /// Parses the table of states in a print format: pairs `{ 0x01, "S" }`; `None` if there is
+    /// none.
     fn parse(print: &str) -> Option<Self> {
         let mut states = Self {
-            resting: 0,
-            gone: 0,
+            not_runnable: 0,
+            ended: 0,
         };
         for piece in print.split('{').skip(1) {
-            let Some((bit, letter)) = pair(piece) else {
+            let Some((bit, letter)) = parse_pair(piece) else {
                 continue;
             };
             if letter != "R" {
-                states.resting |= bit;
+                states.not_runnable |= bit;
             }
             if matches!(letter, "X" | "x" | "Z") {
-                states.gone |= bit;
+                states.ended |= bit;
             }
         }
-        (states.resting != 0 && states.gone != 0).then_some(states)
+        (states.not_runnable != 0 && states.ended != 0).then_some(states)
     }
 
-    /// How a thread left. Without a sleep bit the state is "running", or the top bit by which the
-    /// kernel marks a preempted thread.
+    /// Why a thread left its CPU. Without one of these bits it was preempted: the state is
+    /// "running", or the top bit, by which the kernel marks a preempted thread.
     #[must_use]
-    pub const fn left(self, state: u64) -> LeaveReason {
-        if state & self.gone != 0 {
+    pub const fn find_leave_reason(self, state: u64) -> LeaveReason {
+        if state & self.ended != 0 {
             LeaveReason::Ended
-        } else if state & self.resting != 0 {
+        } else if state & self.not_runnable != 0 {
             LeaveReason::Blocked
         } else {
             LeaveReason::Preempted
@@ -266,7 +269,7 @@ impl States {
     }
 }
 
-fn pair(piece: &str) -> Option<(u64, &str)> {
+fn parse_pair(piece: &str) -> Option<(u64, &str)> {
     let (bit, letter) = piece.split_once('}')?.0.split_once(',')?;
     let letter = letter.trim().strip_prefix('"')?.strip_suffix('"')?;
     let bit = bit.trim();

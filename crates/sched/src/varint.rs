@@ -1,21 +1,21 @@
-//! Whole numbers in as few bytes as they need: unsigned LEB128, seven bits a
-//! byte, the lowest first, the top bit set on all but the last.
+//! Encodes whole numbers in as few bytes as they need, as unsigned LEB128: seven bits a byte, the
+//! lowest first; the top bit is set on all bytes but the last.
 
-/// The longest encoding.
+/// Bytes of the longest encoding.
 const MAX_BYTES: usize = 10;
 
-/// Appends numbers.
+/// Appends the encodings of numbers.
 pub fn put_varints<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     for mut number in numbers {
-        let mut taken = [0; MAX_BYTES];
+        let mut encoded = [0; MAX_BYTES];
         let mut at = 0;
         while number >= 0x80 {
-            taken[at] = number.to_le_bytes()[0] | 0x80;
+            encoded[at] = number.to_le_bytes()[0] | 0x80;
             number >>= 7;
             at += 1;
         }
-        taken[at] = number.to_le_bytes()[0];
-        bytes.extend_from_slice(&taken[..=at]);
+        encoded[at] = number.to_le_bytes()[0];
+        bytes.extend_from_slice(&encoded[..=at]);
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(numbers in prop::collection::vec(any::<u64>(), 0..40)) {
+        fn numbers_round_trip(numbers in prop::collection::vec(any::<u64>(), 0..40)) {
             let mut bytes = Vec::new();
             for &number in &numbers {
                 put_varints(&mut bytes, [number, number >> 40]);
@@ -59,7 +59,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..30)) {
+        fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..30)) {
             let mut rest = &bytes[..];
             while let Some(number) = take_varint(&mut rest) {
                 prop_assert!(number == 0 || !bytes.is_empty());

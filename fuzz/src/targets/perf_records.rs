@@ -2,7 +2,7 @@
 //! `t` records with a thread in each, anything else records without.
 
 use pinwise_sched::TracepointFormat;
-use pinwise_sched::jitter::Points;
+use pinwise_sched::jitter::ReportDecoder;
 use pinwise_sched::perf::{Layout, Record, Records, sampled};
 
 /// Reads any bytes.
@@ -12,12 +12,12 @@ pub(crate) fn run(bytes: &[u8]) {
         match TracepointFormat::parse(&String::from_utf8_lossy(rest)) {
             Err(error) => assert!(!error.to_string().is_empty()),
             Ok(format) => {
-                let mut points = Points::default();
+                let mut decoder = ReportDecoder::default();
                 for system in ["sched", "irq", "irq_vectors", "nmi"] {
-                    let _ = points.add(system, &format);
+                    let _ = decoder.add(system, &format);
                 }
                 // Any bytes are a record.
-                let _ = points.read(rest);
+                let _ = decoder.decode(rest);
             }
         }
         return;

@@ -27,7 +27,7 @@ struct FrameListener {
 
 impl Listener for FrameListener {
     fn events(&mut self, events: &[Event]) {
-        self.live.take(events);
+        self.live.add_events(events);
     }
 
     fn round(&mut self, now_ns: u64) -> bool {

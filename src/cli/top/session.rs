@@ -110,7 +110,7 @@ fn undo_pins(pins: Option<Pins>, terminal: &Terminal) {
 
 impl Listener for Session {
     fn events(&mut self, events: &[Event]) {
-        self.live.take(events);
+        self.live.add_events(events);
     }
 
     fn round(&mut self, now_ns: u64) -> bool {

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_and_groups_have_numbers() {
+    fn users_and_groups_are_found_by_name() {
         assert_eq!(user_id("root"), Some(0));
         assert_eq!(user_id("no such user"), None);
         assert_eq!(user_id("a\0b"), None);

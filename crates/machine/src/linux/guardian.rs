@@ -169,7 +169,7 @@ mod tests {
     use super::is_marked;
 
     #[test]
-    fn runs_within_a_run_carry_its_mark() {
+    fn nested_runs_inherit_the_mark() {
         let check = |entry: &str| is_marked(entry.as_bytes(), "PINWISE_RUN=a1");
         assert!(check("PINWISE_RUN=a1") && check("PINWISE_RUN=a1.b2"));
         assert!(!check("PINWISE_RUN=a12") && !check("PINWISE_RUN=b2.a1") && !check("X=a1"));

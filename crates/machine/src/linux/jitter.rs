@@ -172,16 +172,16 @@ impl Batch {
             self.gaps.clear();
             watcher.parameters.buffer.take(&mut self.gaps);
             for gap in &self.gaps {
-                watcher.explainer.take_gap(jitter::Gap {
+                watcher.explainer.add_gap(jitter::Gap {
                     from_ns: gap.end_ns.saturating_sub(gap.length_ns),
                     to_ns: gap.end_ns,
                 });
             }
         }
         if let Some(source) = source {
-            source.drain(|index, _, step| {
+            source.drain(|index, _, report| {
                 if let Some(watcher) = watchers.get_mut(index) {
-                    watcher.explainer.step(step);
+                    watcher.explainer.add_report(report);
                 }
             });
         }
@@ -189,7 +189,7 @@ impl Batch {
             self.explained.clear();
             watcher
                 .explainer
-                .settle(nanoseconds(reported_until), &mut self.explained);
+                .explain_until(nanoseconds(reported_until), &mut self.explained);
             listener.take(watcher.parameters.cpu, &self.explained);
         }
     }

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beginning_and_end_are_kept() {
+    fn start_and_end_of_the_output_are_kept() {
         let mut stream = Stream::new().unwrap();
         stream.restart(KeptBytes { head: 4, tail: 3 });
         for _ in 0..100_000 {

@@ -259,7 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn identities_of_processes_with_odd_names() {
+    fn identities_of_processes_with_odd_names_are_parsed() {
         let fields = "S 7 2 3 4 5 4194560 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         let identity = parse_identity(&format!("12 (a) R 1 (b) {fields}\n")).unwrap();
         assert_eq!((identity.start, identity.parent), (4711, 7));

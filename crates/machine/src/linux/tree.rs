@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_only_started_the_others_is_not_at_work() {
+    fn a_thread_that_only_started_others_does_not_work() {
         let mut sampler = ThreadSampler::new(Duration::ZERO, true);
         assert_eq!(sampler.max_threads_at_work(), None);
         sampler.max_threads = 5;

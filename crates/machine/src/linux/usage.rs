@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_that_overflow_are_as_many_as_can_be() {
+    fn overflowing_ticks_saturate() {
         // Some kernels let steal and guest time wrap below zero.
         let most = u64::MAX;
         let text = format!("cpu 0 0 0 0 0 0 0 {most}\ncpu0 {most} 1 0\ncpu1 {most} 0 0\n");

@@ -44,7 +44,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     timeline.waits = timeline.waits.filter(|_| scope.has_switches);
     timeline.sharing = sharing
         .and_then(|sharing| sharing.avoidable)
-        .map(|_| analysis.cores.spans(to_ns));
+        .map(|_| analysis.cores.finish(to_ns));
     Summary {
         from_ns,
         to_ns,

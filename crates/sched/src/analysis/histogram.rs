@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_values() {
+    fn quantiles_are_values_of_the_histogram() {
         check(&[7], 0.5, 7);
         check(&[1, 2, 3, 4, 5], 0.5, 3);
         check(&[1, 2, 3, 4, 30], 0.99, 30);
@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_class_is_near_its_values(value in any::<u64>()) {
+        fn the_middle_of_a_class_is_near_its_values(value in any::<u64>()) {
             let middle = find_middle(find_class(value));
             let error = middle.abs_diff(value) as f64;
             prop_assert!(error <= 0.016 * value as f64 + 0.5, "{value} {middle}");

@@ -5,7 +5,7 @@ use super::super::summary::ThreadSummary;
 use super::super::{LeaveReason, Tid};
 use super::closing::Totals;
 use super::histogram::Histogram;
-use super::thread::{QueuePlace, State, Thread};
+use super::thread::{QueuePlace, State, SwitchCounts, Thread};
 use super::timeline::TimelineBuilder;
 use super::{Analysis, Counts, Occupant};
 use pinwise_topology::CpuSet;

@@ -102,24 +102,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_longest_are_kept_and_the_others_counted(
+        fn the_longest_spans_are_kept_and_the_others_counted(
             lengths in prop::collection::vec(0u64..40, 0..200),
-            most in 1usize..20,
+            max_kept in 1usize..20,
             shortest in 0u64..5,
         ) {
-            let mut longest = Longest::new(most, shortest);
+            let mut longest = Longest::new(max_kept, shortest);
             for &length in &lengths {
                 longest.push(length);
             }
-            let (mut kept, left_out, left_out_ns) = longest.finish();
-            prop_assert_eq!(kept.len() as u64 + left_out, lengths.len() as u64);
+            let (mut kept, left_out) = longest.finish();
+            prop_assert_eq!(kept.len() as u64 + left_out.count, lengths.len() as u64);
             let sum: u64 = lengths.iter().sum();
-            prop_assert_eq!(2 * kept.iter().sum::<u64>() + left_out_ns, 2 * sum);
+            prop_assert_eq!(2 * kept.iter().sum::<u64>() + left_out.ns, 2 * sum);
             let mut expected = lengths;
             expected.retain(|&length| length >= shortest);
             expected.sort_unstable();
             kept.sort_unstable();
-            prop_assert_eq!(&expected[expected.len() - most.min(expected.len())..], &kept[..]);
+            let first_kept = expected.len() - max_kept.min(expected.len());
+            prop_assert_eq!(&expected[first_kept..], &kept[..]);
         }
     }
 }

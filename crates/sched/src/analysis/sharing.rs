@@ -176,9 +176,9 @@ impl Cores {
         core.count_use(from, false);
         core.count_use(to, true);
         let is_shared = core.busy > 1 && core.own > 0;
-        let is_idle = is_idle(core);
-        if is_idle != was_idle {
-            if is_idle {
+        let is_now_idle = is_idle(core);
+        if is_now_idle != was_idle {
+            if is_now_idle {
                 self.idle.insert(at);
             } else {
                 self.idle.remove(at);
@@ -190,7 +190,7 @@ impl Cores {
             self.shared.push(at);
         }
         let changes_sharing =
-            was_shared || is_shared || (is_idle != was_idle && !self.shared.is_empty());
+            was_shared || is_shared || (is_now_idle != was_idle && !self.shared.is_empty());
         if changes_sharing {
             self.advance(time_ns);
             self.rates = self.attribute_sharing(time_ns);

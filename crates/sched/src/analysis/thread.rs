@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_of_crafted_traces_saturate() {
+    fn sums_of_waits_saturate() {
         let long = PartialWait {
             is_reported: true,
             ns: u64::MAX - 1,

@@ -1,10 +1,10 @@
-//! What holds whatever the events.
+//! Properties that hold for any events.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn any_what() -> impl Strategy<Value = EventKind> {
+fn any_event_kind() -> impl Strategy<Value = EventKind> {
     let tid = || 0i32..6;
     let left = prop_oneof![
         Just(LeaveReason::Blocked),
@@ -30,8 +30,8 @@ fn any_what() -> impl Strategy<Value = EventKind> {
 
 proptest! {
     #[test]
-    fn nothing_is_counted_twice_whatever_the_events(
-        whats in prop::collection::vec((0u64..3, 0u32..9, any_what()), 0..300),
+    fn no_time_is_counted_twice_for_any_events(
+        whats in prop::collection::vec((0u64..3, 0u32..9, any_event_kind()), 0..300),
         tier in 0usize..5,
     ) {
         let mut time_ns = 0;
@@ -41,7 +41,7 @@ proptest! {
             events.push(Event { time_ns, cpu, what });
         }
         let scope = Tier::ALL[tier].scope();
-        let result = summary(SMT, scope, &events, time_ns / MS + 5);
+        let result = analyse(SMT, scope, &events, time_ns / MS + 5);
         let elapsed = result.to_ns - result.from_ns;
         for cpu in &result.by_cpu {
             let known = cpu.own_ns + cpu.foreign_ns.unwrap_or(0) + cpu.idle_ns.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the kernel counted, beside events and instead of missing ones.
+//! The kernel's counts, which complement events and replace missing ones.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn polling_reports_the_kernels_counts() {
         sample(10, 0, 60, 1),
         sample(20, 4, 70, 5),
     ];
-    let result = summary(SMT, Tier::Proc.scope(), &events, 20);
+    let result = analyse(SMT, Tier::Proc.scope(), &events, 20);
     assert_eq!(result.cpu_ns, 20 * MS);
     assert_eq!(result.switches, Some(4));
     assert_eq!(result.waits.total_ns, Some(2 * MS));
@@ -37,7 +37,7 @@ fn polling_reports_the_kernels_counts() {
 /// The kernel's count of moves is read at every tenth poll: it includes moves that were seen in
 /// between.
 #[test]
-fn moves_that_were_seen_are_not_counted_again() {
+fn moves_seen_by_polls_are_not_counted_again() {
     let sample = |ms, cpu, migrations| {
         let sample = Sample {
             thread: 1,
@@ -62,13 +62,13 @@ fn moves_that_were_seen_are_not_counted_again() {
         sample(40, 4, 14),
         sample(50, 0, 15),
     ];
-    let result = summary(SMT, Tier::Proc.scope(), &events, 50);
+    let result = analyse(SMT, Tier::Proc.scope(), &events, 50);
     assert_eq!(result.migrations.package, 4);
     assert_eq!(result.migrations.unknown, 1);
 }
 
-/// Ending threads come back after they seemed to be gone, and polls may be late: they are the same
-/// threads. A new thread with a reused id is another.
+/// Ending threads can run again after they seemed to have ended: they are the same threads. A new
+/// thread with a reused id is another one.
 #[test]
 fn a_returning_thread_is_reported_once() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
@@ -86,7 +86,7 @@ fn a_returning_thread_is_reported_once() {
         switch(18, 1, LeaveReason::Ended, 0),
         name(),
     ];
-    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    let result = analyse(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!(result.threads, 2);
     let of_one = |result: &Summary| -> Vec<(u64, Option<u64>)> {
         let ones = result.by_thread.iter().filter(|thread| thread.thread == 1);
@@ -100,7 +100,7 @@ fn a_returning_thread_is_reported_once() {
         switch(20, 0, LeaveReason::Unreported, 1),
         switch(25, 1, LeaveReason::Ended, 0),
     ]);
-    let result = summary(SMT, Tier::CpuWide.scope(), &events, 30);
+    let result = analyse(SMT, Tier::CpuWide.scope(), &events, 30);
     assert_eq!(result.threads, 3);
     assert_eq!(of_one(&result), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
 }
@@ -108,33 +108,33 @@ fn a_returning_thread_is_reported_once() {
 /// The command's first child may exist when the command is polled, before the stream reports its
 /// beginning.
 #[test]
-fn a_thread_that_is_known_before_it_begins_is_reported_once() {
-    let know = |thread| {
+fn a_thread_polled_before_its_start_is_reported_once() {
+    let make_known = |thread| {
         let process = thread;
         at(0, 0, EventKind::Known { thread, process })
     };
     let fork = |ms| fork_at(ms, 1, 2, 2);
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let mut events = vec![
-        know(1),
+        make_known(1),
         follow(1),
-        know(2),
+        make_known(2),
         follow(2),
         fork(3),
         switch(5, 0, LeaveReason::Unreported, 2),
         switch(9, 2, LeaveReason::Blocked, 0),
     ];
-    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    let result = analyse(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!((result.threads, result.by_thread.len()), (2, 2));
     // A thread that has run is another one.
     events.push(fork(12));
-    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    let result = analyse(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!((result.threads, result.by_thread.len()), (3, 3));
 }
 
 /// If wake-ups are not seen, the kernel's last report before a thread's end may be incomplete.
 #[test]
-fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
+fn waits_of_threads_that_ended_unpolled_are_lower_bounds() {
     let look = |ms, wait_ms: u64, is_last| {
         let sample = Sample {
             thread: 1,
@@ -148,7 +148,7 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let end = |ms| at(ms, 0, EventKind::Exit { thread: 1 });
     #[track_caller]
     fn check(events: &[Event], total_ms: Option<u64>, is_bound: bool) {
-        let result = summary(SMT, Tier::Switch.scope(), events, 200);
+        let result = analyse(SMT, Tier::Switch.scope(), events, 200);
         assert_eq!(result.waits.total_ns, total_ms.map(|ms| ms * MS));
         assert_eq!(result.waits.is_lower_bound, is_bound);
         assert_eq!(result.by_thread[0].is_wait_lower_bound, is_bound);
@@ -164,9 +164,9 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let seen = [
         follow(1),
         look(0, 5, false),
-        came(0, 0),
-        out(10, 0, LeaveReason::Preempted),
-        came(40, 0),
+        arrive(0, 0),
+        leave(10, 0, LeaveReason::Preempted),
+        arrive(40, 0),
         end(90),
     ];
     check(&seen, Some(30), true);
@@ -197,7 +197,7 @@ fn preempt_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
 fn waits_after_the_last_record_of_a_thread_are_unseen() {
     let check = |tier: Tier, times: u64, ends: bool, is_bound: bool| {
         let events = preempt_often(times, 10 * times, ends);
-        let result = summary(SMT, tier.scope(), &events, 20 * times);
+        let result = analyse(SMT, tier.scope(), &events, 20 * times);
         assert_eq!(result.waits.total_ns, Some(10 * times * MS));
         assert_eq!(result.waits.is_lower_bound, is_bound, "{tier} {times}");
         assert_eq!(result.by_thread[0].is_wait_lower_bound, is_bound);
@@ -212,14 +212,14 @@ fn waits_after_the_last_record_of_a_thread_are_unseen() {
 /// A thread that yields all the time seems queued while it is switched, and so does one with a
 /// missing arrival until its next one.
 #[test]
-fn events_have_no_more_waits_than_the_kernel_reported() {
+fn waits_never_exceed_the_kernels_report() {
     let waited_ns = |reported_ms| {
         let mut events = preempt_often(200, reported_ms, false);
         for event in &mut events {
             // 10 us instead of 10 ms.
             event.time_ns /= 1_000;
         }
-        let result = summary(SMT, Tier::Switch.scope(), &events, 4);
+        let result = analyse(SMT, Tier::Switch.scope(), &events, 4);
         result.waits.total_ns.unwrap()
     };
     // Events have 2 ms.
@@ -228,13 +228,13 @@ fn events_have_no_more_waits_than_the_kernel_reported() {
 }
 
 #[test]
-fn a_wrong_guess_of_a_cpus_thread_contradicts_nothing() {
+fn a_wrong_guess_of_a_cpus_thread_is_no_contradiction() {
     let mut runnable = poll_event(0, 500, 70, false);
     if let EventKind::Sample(sample) = &mut runnable.what {
         sample.is_runnable = true;
     }
     let events = vec![follow(1), runnable, switch(0, 0, 7, 8), switch(5, 0, 8, 1)];
-    let result = summary(SMT, Tier::Bpf.scope(), &events, 10);
+    let result = analyse(SMT, Tier::Bpf.scope(), &events, 10);
     assert_eq!(result.unknown.contradictions, 0);
     assert_eq!(result.cpu_ns, 5 * MS);
 }
@@ -302,7 +302,7 @@ fn the_kernels_counts_replace_missing_events() {
 
 /// The kernel reports a thread early during its exit: later queuing time is in no figure.
 #[test]
-fn waits_after_the_kernels_report_of_an_end_are_missing() {
+fn waits_after_the_kernels_report_of_an_end_make_a_lower_bound() {
     let check = |life_ms: u64, run_ms: u64, is_bound: bool| {
         let mut report = poll_event(90, run_ms, 20, true);
         if let EventKind::Sample(sample) = &mut report.what {
@@ -317,12 +317,12 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
             follow(9),
             parent,
             fork_at(10, 9, 1, 1),
-            came(20, 0),
+            arrive(20, 0),
             at(90, 0, EventKind::Out { thread: 1, left }),
             report,
             at(90, 0, EventKind::Exit { thread: 1 }),
         ];
-        let waits = summary(SMT, Tier::Switch.scope(), &events, 100).waits;
+        let waits = analyse(SMT, Tier::Switch.scope(), &events, 100).waits;
         assert_eq!(waits.total_ns, Some(20 * MS));
         assert_eq!(waits.is_lower_bound, is_bound, "{life_ms} {run_ms}");
     };
@@ -335,32 +335,32 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
 /// A hypervisor that takes the CPU from a thread is not seen in events; the kernel's own account
 /// excludes that time.
 #[test]
-fn cpu_time_is_the_kernels_without_stolen_time() {
-    let came = |ms| came(ms, 0);
-    let went = |ms| out(ms, 0, LeaveReason::Blocked);
+fn cpu_time_excludes_stolen_time() {
+    let came = |ms| arrive(ms, 0);
+    let went = |ms| leave(ms, 0, LeaveReason::Blocked);
     let fork = || vec![follow(9), fork_at(0, 9, 1, 1)];
     let check = |events: &[Event], expected_ms: u64| {
         let all = [&fork()[..], events].concat();
-        let result = summary(SMT, Tier::Switch.scope(), &all, 100);
+        let result = analyse(SMT, Tier::Switch.scope(), &all, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
     };
-    check(&[came(10), went(90), poll_event(90, 60, 0, true)], 60);
+    check(&[arrive(10), went(90), poll_event(90, 60, 0, true)], 60);
     // The kernel's figure may be slightly old.
-    check(&[came(10), went(90), poll_event(90, 60, 0, false)], 80);
-    check(&[came(10), went(90), poll_event(90, 79, 0, true)], 80);
+    check(&[arrive(10), went(90), poll_event(90, 60, 0, false)], 80);
+    check(&[arrive(10), went(90), poll_event(90, 79, 0, true)], 80);
     // The kernel reports before the very end.
     let end = at(95, 0, EventKind::Exit { thread: 1 });
-    check(&[came(10), poll_event(90, 60, 0, true), end], 65);
+    check(&[arrive(10), poll_event(90, 60, 0, true), end], 65);
     // A thread from before the trace may have run a while before its first poll.
     let there = |last_ms, expected_ms, doubtful_ms| {
         let events = [
             follow(1),
             poll_event(0, 30, 0, false),
-            came(0),
+            arrive(0),
             went(90),
             poll_event(90, last_ms, 0, true),
         ];
-        let result = summary(SMT, Tier::Switch.scope(), &events, 100);
+        let result = analyse(SMT, Tier::Switch.scope(), &events, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
         assert_eq!(result.unknown.doubtful_cpu_ns, doubtful_ms * MS);
     };
@@ -371,7 +371,7 @@ fn cpu_time_is_the_kernels_without_stolen_time() {
 
 /// A switch is missing: the thread next seen leaving the CPU was on it, for an unknown time.
 #[test]
-fn waits_with_an_unseen_end_are_missing_in_the_total() {
+fn waits_with_an_unseen_end_make_the_total_a_lower_bound() {
     let check = |missing: bool, total_ms: u64, is_bound: bool| {
         let mut events = vec![
             follow(1),

@@ -1,4 +1,4 @@
-//! Errors in a trace of another tool.
+//! Why a trace of another tool cannot be imported.
 
 use crate::Tid;
 
@@ -9,10 +9,10 @@ pub enum ImportError {
     /// The system refused to read it.
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// Nothing is in it.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// It is something else.
+    /// The file has none of the known formats.
     #[error(
         "it is neither perf.data nor text of perf script or ftrace (trace, trace_pipe, trace-cmd report); it begins with \"{begin}\""
     )]
@@ -23,7 +23,7 @@ pub enum ImportError {
     /// A format that another tool can convert.
     #[error("it is trace-cmd's own format; convert it to text: trace-cmd report FILE > trace.txt")]
     TraceDat,
-    /// A part of perf.data contradicts the rest.
+    /// A part of perf.data is damaged, or contradicts another one.
     #[error("byte {offset}: {what}")]
     Damaged {
         /// Its offset in the file.
@@ -34,7 +34,7 @@ pub enum ImportError {
     /// A line of text is wrong.
     #[error("line {line}: {what}")]
     Line {
-        /// Which, from 1.
+        /// Its number, from 1.
         line: u64,
         /// What is wrong; names the field.
         what: String,
@@ -42,15 +42,15 @@ pub enum ImportError {
     /// A tracepoint has an unknown format.
     #[error("the format of tracepoint {event} in the file {what}")]
     Format {
-        /// Such as `sched:sched_switch`.
+        /// The tracepoint, such as `sched:sched_switch`.
         event: String,
         /// What is wrong; names the field.
         what: String,
     },
-    /// The file contains other events.
+    /// The file lacks the events that are needed; the clause says which.
     #[error("{0}")]
     NothingToRead(String),
-    /// It would take more memory than a trace is worth.
+    /// The file needs more memory than permitted.
     #[error(
         "it has more than {0} threads that do not end; record for a shorter time, or with sched:sched_process_exit"
     )]
@@ -68,14 +68,14 @@ impl ImportError {
         }
     }
 
-    pub(super) fn damaged_error(offset: u64, what: impl Into<String>) -> Self {
+    pub(super) fn damaged(offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged {
             offset,
             what: what.into(),
         }
     }
 
-    pub(super) fn line(line: u64, what: impl Into<String>) -> Self {
+    pub(super) fn wrong_line(line: u64, what: impl Into<String>) -> Self {
         Self::Line {
             line,
             what: what.into(),

@@ -1,7 +1,8 @@
-//! Turns the reports of tracers into [`Event`]s: names once instead of with every switch, processes
-//! as soon as they are known, followed threads, and an end for every ended thread.
+//! Turns the reports of tracers into [`Event`]s: a name once instead of with every switch, a
+//! thread's process as soon as it is known, the followed threads, and an end for every ended
+//! thread.
 //!
-//! Memory is needed only for threads, and bounded.
+//! Memory grows with threads only, up to a limit.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -9,24 +10,24 @@ use super::raw_event::{Comm, NamedThread, RawEvent, RawKind};
 use super::{ImportError, Imported, TraceSubject, prefix};
 use crate::{Event, EventKind, IDLE, LeaveReason, Tid};
 
-/// Events handed over at once.
+/// Events passed to the sink at once.
 const BATCH: usize = 1024;
 
-/// Limits the threads alive at once. The analysis keeps 400 bytes for each; a kernel allows 4
-/// million ids.
+/// Limits the threads that live at the same time. The analysis keeps 400 bytes for each; a kernel
+/// allows 4 million ids.
 const MAX_THREADS: usize = 1 << 18;
 
-/// How to read a file.
+/// What the events of a file mean, and whose trace it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
-    pub(super) whom: TraceSubject,
-    /// Second halves of wake-ups are recorded; the first are left out.
+pub(super) struct ReadOptions {
+    pub(super) subject: TraceSubject,
+    /// `sched_wakeup` is recorded; `sched_waking` before it is then skipped.
     pub(super) has_wakeups: bool,
     /// A thread that announced its end switches once more.
     pub(super) has_last_switch: bool,
     /// Switches say which one is a thread's last.
     pub(super) has_ends: bool,
-    /// The first executed program is the command, whatever the thread's name was.
+    /// The first executed program is the command, whatever name its thread had.
     pub(super) starts_command: bool,
 }
 
@@ -35,17 +36,17 @@ pub(super) struct Reading {
 struct ThreadInfo {
     name: Comm,
     process: Option<Tid>,
-    /// It is ending and will switch once more.
+    /// It announced its end and will switch once more.
     is_ending: bool,
-    /// The CPU it was to wake on, while that can be corrected.
+    /// The last `sched_waking` of the thread; a move can still correct its CPU.
     waking: Option<Waking>,
-    /// It arrived and has not left, from half switches only.
+    /// It arrived on a CPU and has not left it; known from half switches only.
     is_on_cpu: bool,
-    /// Its beginning was announced: is it a thread of its parent's process?
+    /// Set if its start was announced: whether it is a thread of its parent's process.
     announced: Option<bool>,
 }
 
-/// An announced wake-up: the waking CPU, and the event's place in the batch of that number.
+/// Where the event of a wake-up is: the waking CPU, and the index in the batch with this number.
 #[derive(Debug, Clone, Copy)]
 struct Waking {
     cpu: u32,
@@ -55,7 +56,7 @@ struct Waking {
 
 /// Turns raw events into events.
 pub(super) struct EventBuilder<'a> {
-    reading: Reading,
+    options: ReadOptions,
     sink: &'a mut dyn FnMut(&[Event]),
     batch: Vec<Event>,
     batches: u64,
@@ -67,9 +68,9 @@ pub(super) struct EventBuilder<'a> {
 }
 
 impl<'a> EventBuilder<'a> {
-    pub(super) fn new(reading: Reading, sink: &'a mut dyn FnMut(&[Event])) -> Self {
+    pub(super) fn new(options: ReadOptions, sink: &'a mut dyn FnMut(&[Event])) -> Self {
         Self {
-            reading,
+            options,
             sink,
             batch: Vec::with_capacity(BATCH + 8),
             batches: 0,
@@ -83,31 +84,31 @@ impl<'a> EventBuilder<'a> {
 
     pub(super) fn add(&mut self, raw: &RawEvent) {
         if let Some((thread, process)) = raw.current {
-            self.belongs(raw, thread, process);
+            self.set_process(raw, thread, process);
         }
-        self.put(raw);
+        self.handle(raw);
         if self.batch.len() >= BATCH {
-            self.hand_over();
+            self.emit_batch();
         }
     }
 
-    /// Can reading continue?
-    pub(super) const fn check(&self) -> Result<(), ImportError> {
+    /// Refuses a file with too many threads.
+    pub(super) const fn check_limits(&self) -> Result<(), ImportError> {
         match self.has_too_many {
             true => Err(ImportError::TooManyThreads(MAX_THREADS)),
             false => Ok(()),
         }
     }
 
-    /// Emits the rest and reports how the import went. Of the lost records, `unread` are in the
-    /// file but unreadable, as `notes` say.
+    /// Emits the last batch. Of the lost records, `unread` are in the file but unreadable, which
+    /// `notes` say already.
     pub(super) fn finish(
         mut self,
         mut notes: Vec<String>,
         unread: u64,
     ) -> Result<Imported, ImportError> {
-        self.check()?;
-        self.hand_over();
+        self.check_limits()?;
+        self.emit_batch();
         match self.lost.saturating_sub(unread) {
             0 => {}
             1 => notes.push("The file reports 1 record lost during recording.".to_owned()),
@@ -115,7 +116,7 @@ impl<'a> EventBuilder<'a> {
                 "The file reports {lost} records lost during recording."
             )),
         }
-        match self.reading.whom {
+        match self.options.subject {
             TraceSubject::Process(pid) if self.root.is_none() => Err(ImportError::NoProcess(pid)),
             _ if self.switches == 0 => Err(ImportError::NothingToRead(NO_SWITCHES.to_owned())),
             _ => Ok(Imported {
@@ -125,7 +126,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn hand_over(&mut self) {
+    fn emit_batch(&mut self) {
         if !self.batch.is_empty() {
             (self.sink)(&self.batch);
             self.batch.clear();
@@ -149,50 +150,56 @@ impl<'a> EventBuilder<'a> {
         self.threads.entry(thread).or_default()
     }
 
-    fn put(&mut self, raw: &RawEvent) {
+    fn handle(&mut self, raw: &RawEvent) {
         match raw.what {
-            RawKind::Switch { prev, left, next } => self.switch(raw, prev, left, next),
+            RawKind::Switch { prev, left, next } => self.handle_switch(raw, prev, left, next),
             RawKind::In { thread } => {
                 self.switches += 1;
                 self.thread_mut(thread).is_on_cpu = true;
                 self.push(raw, EventKind::In { thread });
             }
-            RawKind::Out { thread, left } => self.out(raw, thread, left),
+            RawKind::Out { thread, left } => self.handle_departure(raw, thread, left),
             RawKind::Wakeup { who, target, .. } => {
-                self.meet(raw, who);
+                self.set_name(raw, who);
                 let thread = who.thread;
                 self.push(raw, EventKind::Wake { thread, target });
             }
-            RawKind::Waking { who, target } => self.waking(raw, who, target),
+            RawKind::Waking { who, target } => self.handle_waking(raw, who, target),
             RawKind::Moved { who, target } => self.correct_target(raw, who, target),
             RawKind::Fork {
                 parent,
                 child,
                 process,
-            } => self.fork(raw, parent, child, process),
-            RawKind::New { who, is_thread } => self.announce(raw, who, is_thread),
-            RawKind::There { thread, process } => self.belongs(raw, thread, process),
-            RawKind::Exit { thread } => self.exit(raw, thread),
+            } => self.handle_fork(raw, parent, child, process),
+            RawKind::New { who, is_thread } => self.handle_new_task(raw, who, is_thread),
+            RawKind::Existing { thread, process } => self.set_process(raw, thread, process),
+            RawKind::Exit { thread } => self.handle_exit(raw, thread),
             RawKind::Name {
                 who,
                 process,
                 is_exec,
-            } => self.name(raw, who, process, is_exec),
+            } => self.handle_name(raw, who, process, is_exec),
             RawKind::Lost { records } => {
                 self.lost = self.lost.saturating_add(records);
                 self.push(raw, EventKind::Lost { records });
             }
-            RawKind::Nothing => {}
+            RawKind::Other => {}
         }
     }
 
-    fn switch(&mut self, raw: &RawEvent, prev: NamedThread, left: LeaveReason, next: NamedThread) {
+    fn handle_switch(
+        &mut self,
+        raw: &RawEvent,
+        prev: NamedThread,
+        left: LeaveReason,
+        next: NamedThread,
+    ) {
         self.switches += 1;
-        self.meet(raw, prev);
-        self.meet(raw, next);
-        // An ending thread may still be preempted, and comes back.
+        self.set_name(raw, prev);
+        self.set_name(raw, next);
+        // An ending thread can still be preempted, and then runs again.
         let is_last = self.thread_mut(prev.thread).is_ending && left != LeaveReason::Preempted;
-        let has_ended = left == LeaveReason::Ended || is_last && !self.reading.has_ends;
+        let has_ended = left == LeaveReason::Ended || is_last && !self.options.has_ends;
         let is_thread = prev.thread != IDLE;
         let left = match has_ended && is_thread {
             true => LeaveReason::Ended,
@@ -207,15 +214,15 @@ impl<'a> EventBuilder<'a> {
             },
         );
         if left == LeaveReason::Ended {
-            self.handle_exit(raw, prev.thread);
+            self.emit_exit(raw, prev.thread);
         }
     }
 
-    fn waking(&mut self, raw: &RawEvent, who: NamedThread, target: u32) {
-        if self.reading.has_wakeups {
+    fn handle_waking(&mut self, raw: &RawEvent, who: NamedThread, target: u32) {
+        if self.options.has_wakeups {
             return;
         }
-        self.meet(raw, who);
+        self.set_name(raw, who);
         let thread = who.thread;
         self.thread_mut(thread).waking = Some(Waking {
             cpu: raw.cpu,
@@ -225,9 +232,9 @@ impl<'a> EventBuilder<'a> {
         self.push(raw, EventKind::Wake { thread, target });
     }
 
-    /// A waking thread is queued where its waker moves it, at once: this corrects the wake-up.
+    /// Corrects the CPU of a wake-up: a waking thread can be moved before it is queued.
     fn correct_target(&mut self, raw: &RawEvent, who: NamedThread, target: u32) {
-        self.meet(raw, who);
+        self.set_name(raw, who);
         let batch = self.batches;
         let waking = self.thread_mut(who.thread).waking.take();
         let waking = waking.filter(|w| w.cpu == raw.cpu && w.batch == batch);
@@ -238,21 +245,27 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn out(&mut self, raw: &RawEvent, thread: Tid, left: LeaveReason) {
+    fn handle_departure(&mut self, raw: &RawEvent, thread: Tid, left: LeaveReason) {
         self.switches += 1;
         self.thread_mut(thread).is_on_cpu = false;
         self.push(raw, EventKind::Out { thread, left });
     }
 
-    fn fork(&mut self, raw: &RawEvent, parent: Tid, child: NamedThread, process: Option<Tid>) {
+    fn handle_fork(
+        &mut self,
+        raw: &RawEvent,
+        parent: Tid,
+        child: NamedThread,
+        process: Option<Tid>,
+    ) {
         let thread = child.thread;
         let announced = self.thread_mut(thread).announced.take();
         if announced.is_none() {
-            self.reuse(raw, thread);
+            self.end_earlier_thread(raw, thread);
         }
-        let origin = *self.thread_mut(parent);
+        let parent_info = *self.thread_mut(parent);
         let process = process.unwrap_or(match announced {
-            Some(true) => origin.process.unwrap_or(parent),
+            Some(true) => parent_info.process.unwrap_or(parent),
             _ => thread,
         });
         self.thread_mut(thread).process = Some(process);
@@ -264,73 +277,79 @@ impl<'a> EventBuilder<'a> {
                 process,
             },
         );
-        self.follow_if_asked(raw, thread, process);
-        // It begins with its parent's name, which perf does not repeat.
+        self.follow_if_requested(raw, thread, process);
+        // It starts with its parent's name, which perf does not repeat.
         let name = match child.name.is_empty() {
-            true => origin.name,
+            true => parent_info.name,
             false => child.name,
         };
-        self.meet(raw, NamedThread { thread, name });
+        self.set_name(raw, NamedThread { thread, name });
     }
 
-    fn announce(&mut self, raw: &RawEvent, who: NamedThread, is_thread: bool) {
-        self.reuse(raw, who.thread);
+    fn handle_new_task(&mut self, raw: &RawEvent, who: NamedThread, is_thread: bool) {
+        self.end_earlier_thread(raw, who.thread);
         self.thread_mut(who.thread).announced = Some(is_thread);
     }
 
-    /// An id is reused although its owner was not seen to end.
-    fn reuse(&mut self, raw: &RawEvent, thread: Tid) {
+    /// Emits the end of an earlier thread with this id, whose own end was not recorded.
+    fn end_earlier_thread(&mut self, raw: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
         if known.is_some_and(|info| info.process.is_some() || !info.name.is_empty()) {
-            self.handle_exit(raw, thread);
+            self.emit_exit(raw, thread);
         }
     }
 
-    /// The kernel reports an end before the thread's last switch, and a thread that is gone cannot
-    /// switch: if all switches are recorded, the end is emitted after it. If perf watched single
-    /// threads, the last switch is missing.
-    fn exit(&mut self, raw: &RawEvent, thread: Tid) {
-        if self.reading.has_last_switch {
+    /// The kernel reports an end before the thread's last switch, but a thread that has
+    /// ended cannot switch: if all switches are recorded, the end is emitted after the last
+    /// one. If perf watched single threads, the last switch is missing.
+    fn handle_exit(&mut self, raw: &RawEvent, thread: Tid) {
+        if self.options.has_last_switch {
             self.thread_mut(thread).is_ending = true;
             return;
         }
         if self.thread_mut(thread).is_on_cpu {
-            self.out(raw, thread, LeaveReason::Ended);
+            self.handle_departure(raw, thread, LeaveReason::Ended);
         }
-        self.handle_exit(raw, thread);
+        self.emit_exit(raw, thread);
     }
 
-    fn handle_exit(&mut self, raw: &RawEvent, thread: Tid) {
+    fn emit_exit(&mut self, raw: &RawEvent, thread: Tid) {
         self.threads.remove(&thread);
         self.push(raw, EventKind::Exit { thread });
     }
 
-    fn name(&mut self, raw: &RawEvent, who: NamedThread, process: Option<Tid>, is_exec: bool) {
-        let was = self.thread_mut(who.thread).name.text();
+    fn handle_name(
+        &mut self,
+        raw: &RawEvent,
+        who: NamedThread,
+        process: Option<Tid>,
+        is_exec: bool,
+    ) {
+        let old_name = self.thread_mut(who.thread).name.text();
         if let Some(process) = process {
-            self.belongs(raw, who.thread, process);
+            self.set_process(raw, who.thread, process);
         }
-        self.meet(raw, who);
-        let is_command = &*was == prefix::PERF_EXEC || self.reading.starts_command;
+        self.set_name(raw, who);
+        let is_command = &*old_name == prefix::PERF_EXEC || self.options.starts_command;
         if is_exec
             && is_command
             && self.root.is_none()
-            && self.reading.whom == TraceSubject::Default
+            && self.options.subject == TraceSubject::Default
         {
             self.follow(raw, who.thread);
         }
     }
 
-    /// Emits a thread's name if it changed.
-    fn meet(&mut self, raw: &RawEvent, who: NamedThread) {
+    /// Emits a thread's name if it is known and new.
+    fn set_name(&mut self, raw: &RawEvent, who: NamedThread) {
         let thread = who.thread;
         if thread == IDLE {
             return;
         }
-        if self.reading.whom == TraceSubject::Process(thread)
+        if self.options.subject == TraceSubject::Process(thread)
             && self.thread_mut(thread).process.is_none()
         {
-            self.belongs(raw, thread, thread);
+            self.set_process(raw, thread, thread);
         }
         let info = self.thread_mut(thread);
         if !who.name.is_empty() && info.name != who.name {
@@ -341,7 +360,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     /// Emits a thread's process if it is new.
-    fn belongs(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
+    fn set_process(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
         if thread == IDLE || process <= 0 {
             return;
         }
@@ -349,12 +368,12 @@ impl<'a> EventBuilder<'a> {
         if info.process != Some(process) {
             info.process = Some(process);
             self.push(raw, EventKind::Known { thread, process });
-            self.follow_if_asked(raw, thread, process);
+            self.follow_if_requested(raw, thread, process);
         }
     }
 
-    fn follow_if_asked(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
-        if self.reading.whom == TraceSubject::Process(process) {
+    fn follow_if_requested(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
+        if self.options.subject == TraceSubject::Process(process) {
             self.follow(raw, thread);
         }
     }
@@ -362,11 +381,11 @@ impl<'a> EventBuilder<'a> {
     fn follow(&mut self, raw: &RawEvent, thread: Tid) {
         self.root.get_or_insert(thread);
         if self.thread_mut(thread).process.is_none() {
-            self.belongs(raw, thread, thread);
+            self.set_process(raw, thread, thread);
         }
         self.push(raw, EventKind::Follow { thread });
     }
 }
 
-/// What to record instead of a file without a switch.
+/// Error clause for a file without switches.
 pub(super) const NO_SWITCHES: &str = "it has no switches of threads; record them: perf sched record, perf record --switch-events, or trace-cmd record -e sched";

@@ -1,5 +1,6 @@
-//! The text of ftrace: `trace` and `trace_pipe` of tracefs, with and without the columns for flags
-//! and processes, in the latency format, and the output of `trace-cmd report` and `perf script`.
+//! Reads the text of ftrace: `trace` and `trace_pipe` of tracefs, with and without the columns for
+//! flags and processes, in the latency format, and the output of `trace-cmd report` and `perf
+//! script`.
 
 mod columns;
 mod fields;
@@ -7,7 +8,7 @@ mod fields;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
+use super::event_builder::{EventBuilder, NO_SWITCHES, ReadOptions};
 use super::prefix::Prefix;
 use super::raw_event::{RawEvent, RawKind};
 use super::{Facts, FirstTime, ImportError, Imported, TraceSubject};
@@ -18,10 +19,10 @@ use columns::Columns;
 /// Longest line that is read; the kernel's fit in a page.
 const MAX_LINE_BYTES: usize = 1 << 16;
 
-/// Lines inspected before the text is fully read.
+/// Lines inspected at the start to learn what the text contains.
 const MAX_INSPECTED: usize = 1 << 16;
 
-/// Text with an inspected beginning.
+/// A text whose first lines were inspected.
 #[derive(Debug)]
 pub(super) struct Ftrace<R> {
     reader: BufReader<R>,
@@ -29,7 +30,7 @@ pub(super) struct Ftrace<R> {
     facts: Facts,
 }
 
-/// Could this be the beginning of such text?
+/// Could this be the start of such a text?
 pub(super) fn looks_like(begin: &[u8]) -> bool {
     if begin.contains(&0) {
         return false;
@@ -37,7 +38,7 @@ pub(super) fn looks_like(begin: &[u8]) -> bool {
     begin.split(|byte| *byte == b'\n').any(|line| {
         let heads = [&b"# tracer:"[..], b"cpus="];
         heads.into_iter().any(|head| line.starts_with(head))
-            || loss(line).is_some()
+            || parse_loss(line).is_some()
             || matches!(Columns::parse(line), Ok(Some(_)) | Err(_))
     })
 }
@@ -50,12 +51,12 @@ impl<R: Read + Seek> Ftrace<R> {
         for _ in 0..MAX_INSPECTED {
             match lines.next() {
                 Ok(Some(raw)) => {
-                    if columns::are_of_perf_script(&lines.line) {
+                    if columns::is_from_perf_script(&lines.line) {
                         format = "perf script";
                     }
-                    prefix.look(&raw);
+                    prefix.add(&raw);
                 }
-                // Reported by the full reading.
+                // `read` will report the error.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -81,17 +82,17 @@ impl<R: Read + Seek> Ftrace<R> {
 
     pub(super) fn read(
         self,
-        whom: TraceSubject,
+        subject: TraceSubject,
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
-        let reading = Reading {
-            whom,
+        let options = ReadOptions {
+            subject,
             has_wakeups: self.prefix.has_wakeups(),
             has_last_switch: true,
             has_ends: true,
             starts_command: false,
         };
-        let mut builder = EventBuilder::new(reading, sink);
+        let mut builder = EventBuilder::new(options, sink);
         let mut lines = Lines::new(self.reader);
         while let Some(raw) = lines.next()? {
             if let Some(records) = lines.lost.remove(&raw.cpu) {
@@ -102,15 +103,18 @@ impl<R: Read + Seek> Ftrace<R> {
                 });
             }
             builder.add(&raw);
-            builder.check()?;
+            builder.check_limits()?;
         }
-        if let Some(error) = lines.first_bad.take_if(|_| lines.bad >= lines.events) {
+        if let Some(error) = lines
+            .first_error
+            .take_if(|_| lines.unreadable >= lines.events)
+        {
             return Err(error);
         }
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
         }
-        builder.finish(lines.notes(), lines.bad_switches)
+        builder.finish(lines.notes(), lines.unreadable_switches)
     }
 }
 
@@ -121,15 +125,17 @@ struct Lines<R> {
     number: u64,
     /// Records lost on a CPU before its next event.
     lost: HashMap<u32, u64>,
-    /// Lines of recognised events.
+    /// Lines that were read as events.
     events: u64,
-    odd: u64,
-    first_odd: u64,
-    /// Events with an unreadable field. Each is lost by itself: one odd field is no reason to
-    /// refuse a trace.
-    bad: u64,
-    bad_switches: u64,
-    first_bad: Option<ImportError>,
+    /// Lines that are not events, and the number of the first one.
+    other_lines: u64,
+    first_other_line: u64,
+    /// Events with an unreadable field, which are skipped: a few of them are no reason to refuse a
+    /// trace.
+    unreadable: u64,
+    unreadable_switches: u64,
+    first_error: Option<ImportError>,
+    /// The last line is incomplete.
     is_cut: bool,
     first_time: FirstTime,
 }
@@ -142,54 +148,54 @@ impl<R: BufRead> Lines<R> {
             number: 0,
             lost: HashMap::new(),
             events: 0,
-            odd: 0,
-            first_odd: 0,
-            bad: 0,
-            bad_switches: 0,
-            first_bad: None,
+            other_lines: 0,
+            first_other_line: 0,
+            unreadable: 0,
+            unreadable_switches: 0,
+            first_error: None,
             is_cut: false,
             first_time: FirstTime::default(),
         }
     }
 
-    /// The next line with content.
+    /// Reads the next event.
     fn next(&mut self) -> Result<Option<RawEvent>, ImportError> {
         while self.read_line()? {
             let is_whole = self.line.ends_with(b"\n");
             let line = self.line.trim_ascii_end();
-            if is_noise(line) {
+            if has_no_event(line) {
                 continue;
             }
-            if let Some((cpu, records)) = loss(line) {
+            if let Some((cpu, records)) = parse_loss(line) {
                 let sum = self.lost.entry(cpu).or_default();
                 *sum = sum.saturating_add(records);
                 continue;
             }
-            match event(line) {
+            match parse_event(line) {
                 Ok(Some(raw)) => {
                     let checked = self.first_time.check(raw.time_ns);
-                    checked.map_err(|what| ImportError::line(self.number, what))?;
+                    checked.map_err(|what| ImportError::wrong_line(self.number, what))?;
                     self.events += 1;
                     return Ok(Some(raw));
                 }
                 Ok(None) => {
-                    self.odd += 1;
-                    if self.first_odd == 0 {
-                        self.first_odd = self.number;
+                    self.other_lines += 1;
+                    if self.first_other_line == 0 {
+                        self.first_other_line = self.number;
                     }
                 }
                 // The writer was stopped in the middle of a line.
                 Err(_) if !is_whole => self.is_cut = true,
                 Err(what) => {
-                    self.bad += 1;
-                    self.first_bad
-                        .get_or_insert_with(|| ImportError::line(self.number, what));
-                    // Only switches say who runs: without one that is unknown.
+                    self.unreadable += 1;
+                    self.first_error
+                        .get_or_insert_with(|| ImportError::wrong_line(self.number, what));
+                    // Only switches say which thread runs: without one that is unknown.
                     if let Ok(Some(columns)) = Columns::parse(line)
                         && columns.event == b"sched_switch"
                     {
                         *self.lost.entry(columns.cpu).or_default() += 1;
-                        self.bad_switches += 1;
+                        self.unreadable_switches += 1;
                     }
                 }
             }
@@ -204,7 +210,7 @@ impl<R: BufRead> Lines<R> {
         let read = bounded.read_until(b'\n', &mut self.line)?;
         if read == MAX_LINE_BYTES && !self.line.ends_with(b"\n") {
             let what = format!("it is longer than {} KiB", MAX_LINE_BYTES >> 10);
-            return Err(ImportError::line(self.number, what));
+            return Err(ImportError::wrong_line(self.number, what));
         }
         Ok(read > 0)
     }
@@ -214,32 +220,32 @@ impl<R: BufRead> Lines<R> {
         if self.is_cut {
             notes.push("The file ends in the middle of a line.".to_owned());
         }
-        if let Some(first) = &self.first_bad {
+        if let Some(first) = &self.first_error {
             notes.push(format!(
                 "Events lost to fields that cannot be read: {}; the first: {first}.",
-                self.bad
+                self.unreadable
             ));
         }
-        if self.odd > 0 {
+        if self.other_lines > 0 {
             notes.push(format!(
                 "{} skipped; the first is line {}.",
-                match self.odd {
+                match self.other_lines {
                     1 => "1 line is not an event and was".to_owned(),
                     odd => format!("{odd} lines are not events and were"),
                 },
-                self.first_odd
+                self.first_other_line
             ));
         }
         notes
     }
 }
 
-/// Parses one line; `None` if it is not an event. The error is a clause that names the field.
-fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
+/// Parses a line; `None` if it is not an event. The error is a clause that names the field.
+fn parse_event(line: &[u8]) -> Result<Option<RawEvent>, String> {
     let Some(columns) = Columns::parse(line)? else {
         return Ok(None);
     };
-    let what = fields::read(columns.event, columns.arguments)
+    let what = fields::parse(columns.event, columns.arguments)
         .map_err(|what| format!("{}: {what}", String::from_utf8_lossy(columns.event)))?;
     Ok(Some(RawEvent {
         time_ns: columns.time_ns,
@@ -249,8 +255,8 @@ fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
     }))
 }
 
-/// Lines that belong to the format without being events.
-fn is_noise(line: &[u8]) -> bool {
+/// Is this a line of the format that is no event?
+fn has_no_event(line: &[u8]) -> bool {
     // `perf script` prints call chains below an event, each caller behind a tab.
     if line.starts_with(b"\t") {
         return true;
@@ -261,9 +267,9 @@ fn is_noise(line: &[u8]) -> bool {
     text.is_empty() || is_empty_cpu || heads.iter().any(|head| text.starts_with(head))
 }
 
-/// `CPU:1 [LOST 23 EVENTS]`, or from trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the CPU and the number
-/// of events, 1 if unknown.
-fn loss(line: &[u8]) -> Option<(u32, u64)> {
+/// Parses `CPU:1 [LOST 23 EVENTS]`, or from trace-cmd `CPU:1 [23 EVENTS DROPPED]`, to the CPU and
+/// the number of events, 1 if unknown.
+fn parse_loss(line: &[u8]) -> Option<(u32, u64)> {
     let line = std::str::from_utf8(line.get(..80).unwrap_or(line)).ok()?;
     let rest = line.trim_start().strip_prefix("CPU:")?;
     let (cpu, rest) = rest.split_once(" [")?;

@@ -1,9 +1,8 @@
-//! `perf.data`, as files and as pipes write it.
+//! Reads `perf.data`, as perf writes it to files and to pipes.
 //!
 //! The layout is that of the kernel's `tools/perf/Documentation/perf.data-file-format.txt` and
-//! `include/uapi/linux/perf_event.h`. We have our own reader because files may be damaged: crates
-//! for it allocate whatever length the file claims, and need the end of the file to read its
-//! beginning.
+//! `include/uapi/linux/perf_event.h`. We have our own reader because files may be damaged: existing
+//! crates allocate whatever length the file claims, and need the end of the file to read its start.
 
 mod attributes;
 mod decode;
@@ -14,20 +13,20 @@ mod unpack;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
+use super::event_builder::{EventBuilder, NO_SWITCHES, ReadOptions};
 use super::prefix::Prefix;
 use super::{Facts, ImportError, Imported, TraceSubject};
 use crate::Event;
 
 use decode::Decoder;
 use header::Header;
-use records::{Next, Records};
-use rounds::Rounds;
+use records::{NextRecord, Records};
+use rounds::RecordSorter;
 
-/// Records inspected before the file is fully read.
+/// Records inspected at the start to learn what the file contains.
 const MAX_INSPECTED: usize = 1 << 16;
 
-/// A file with its header read.
+/// A file whose header and first records were read.
 #[derive(Debug)]
 pub(super) struct PerfData<R> {
     reader: R,
@@ -39,12 +38,12 @@ pub(super) struct PerfData<R> {
 impl<R: Read + Seek> PerfData<R> {
     pub(super) fn open(mut reader: R) -> Result<Self, ImportError> {
         let mut header = Header::read(&mut reader)?;
-        let prefix = inspect_beginning(&mut reader, &mut header)?;
-        let scope = prefix.scope(header.attributes.start_command());
+        let prefix = inspect_start(&mut reader, &mut header)?;
+        let scope = prefix.scope(header.attributes.starts_with_command());
         let facts = Facts {
             format: "perf.data",
             scope,
-            has_command: prefix.has_command() || header.attributes.start_command(),
+            has_command: prefix.has_command() || header.attributes.starts_with_command(),
             host: header.features.host.clone(),
             cpus: header.features.cpus,
         };
@@ -62,42 +61,42 @@ impl<R: Read + Seek> PerfData<R> {
 
     pub(super) fn read(
         mut self,
-        whom: TraceSubject,
+        subject: TraceSubject,
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
-        let starts_command = self.header.attributes.start_command();
+        let starts_command = self.header.attributes.starts_with_command();
         let mut decoder = Decoder::new(&self.header)?;
-        let reading = Reading {
-            whom,
+        let options = ReadOptions {
+            subject,
             has_last_switch: self.facts.scope.has_all_cpus,
             has_ends: decoder.has_switch_tracepoint(),
             has_wakeups: self.prefix.has_wakeups(),
             starts_command: starts_command && !self.prefix.has_command(),
         };
-        let mut builder = EventBuilder::new(reading, sink);
-        let mut rounds = Rounds::default();
+        let mut builder = EventBuilder::new(options, sink);
+        let mut sorter = RecordSorter::default();
         self.reader.seek(SeekFrom::Start(self.header.data.start))?;
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
         loop {
             match records.next(&mut decoder)? {
-                Next::RawEvent(raw) => rounds.push(raw, &mut |raw| builder.add(raw)),
-                Next::RoundOver => rounds.end_round(&mut |raw| builder.add(raw)),
-                Next::Skipped => {}
-                Next::End => break,
+                NextRecord::Event(raw) => sorter.push(raw, &mut |raw| builder.add(raw)),
+                NextRecord::EndOfRound => sorter.end_round(&mut |raw| builder.add(raw)),
+                NextRecord::Skipped => {}
+                NextRecord::EndOfFile => break,
             }
-            builder.check()?;
+            builder.check_limits()?;
         }
-        rounds.finish(&mut |raw| builder.add(raw));
+        sorter.finish(&mut |raw| builder.add(raw));
         let mut notes = self.header.notes.clone();
         notes.extend(records.notes());
         notes.extend(decoder.notes());
-        notes.extend(rounds.notes());
+        notes.extend(sorter.notes());
         builder.finish(notes, 0)
     }
 }
 
-/// Inspects the beginning of the records; for a pipe also finds the attributes there.
-fn inspect_beginning<R: Read + Seek>(
+/// Inspects the first records; for a pipe also reads the attributes there.
+fn inspect_start<R: Read + Seek>(
     reader: &mut R,
     header: &mut Header,
 ) -> Result<Prefix, ImportError> {
@@ -108,7 +107,7 @@ fn inspect_beginning<R: Read + Seek>(
         records.read_preamble(header)?;
     }
     if header.attributes.is_empty() {
-        return Err(ImportError::damaged_error(
+        return Err(ImportError::damaged(
             header.data.start,
             "the file describes no event",
         ));
@@ -119,10 +118,10 @@ fn inspect_beginning<R: Read + Seek>(
     }
     for _ in 0..MAX_INSPECTED {
         match records.next(&mut decoder) {
-            Ok(Next::RawEvent(raw)) => prefix.look(&raw),
-            Ok(Next::RoundOver | Next::Skipped) => {}
-            // Reported by the full reading.
-            Ok(Next::End) | Err(_) => break,
+            Ok(NextRecord::Event(raw)) => prefix.add(&raw),
+            Ok(NextRecord::EndOfRound | NextRecord::Skipped) => {}
+            // `read` will report the error.
+            Ok(NextRecord::EndOfFile) | Err(_) => break,
         }
     }
     Ok(prefix)

@@ -1,9 +1,9 @@
-//! What the beginning of a trace reveals about the rest: does it contain every switch of every CPU,
-//! or only those of some threads?
+//! Judges by the start of a trace whether it contains every switch of every CPU, or only those of
+//! some threads.
 //!
-//! Tools filter by process and CPU, and files do not reliably say so. In a full recording each
-//! switch of a CPU leaves the thread that the last one brought. If that does not hold, or the tool
-//! watched one command only, idle CPUs and other programs are unknown.
+//! Tools filter by process and CPU, and files do not reliably say so. In a full recording, each
+//! switch of a CPU leaves the thread to which the last one switched. If that does not hold, or the
+//! tool watched one command only, idle CPUs and other programs are unknown.
 
 use foldhash::HashMap;
 
@@ -24,11 +24,12 @@ pub(super) struct Prefix {
     running: HashMap<u32, Tid>,
 }
 
-/// Lost records may break some chains of switches.
-const BROKEN: u64 = 20;
+/// A recording can be full if at most one in this many switches does not follow the one before:
+/// records may be lost.
+const MAX_BROKEN_SHARE: u64 = 20;
 
 impl Prefix {
-    pub(super) fn look(&mut self, raw: &RawEvent) {
+    pub(super) fn add(&mut self, raw: &RawEvent) {
         match raw.what {
             RawKind::Switch { prev, next, .. } => {
                 self.switches += 1;
@@ -45,10 +46,9 @@ impl Prefix {
         }
     }
 
-    /// The scope of the events, judged by their beginning. `is_partial`: the tool watched a
-    /// command's threads only.
+    /// What the events can show. `is_partial`: the tool watched a command's threads only.
     pub(super) fn scope(&self, is_partial: bool) -> Scope {
-        let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;
+        let is_chain = self.switches > 0 && self.broken * MAX_BROKEN_SHARE <= self.switches;
         Scope {
             has_switches: self.switches + self.halves > 0,
             has_all_cpus: is_chain && !is_partial,
@@ -60,7 +60,7 @@ impl Prefix {
         self.has_command
     }
 
-    /// Both halves of a wake-up are recorded: the second has more information.
+    /// Is `sched_wakeup` recorded? It says more than `sched_waking`.
     pub(super) const fn has_wakeups(&self) -> bool {
         self.wakeups > 0
     }
@@ -82,7 +82,7 @@ mod tests {
             name: Comm::default(),
         };
         for &(cpu, prev, next) in switches {
-            prefix.look(&RawEvent {
+            prefix.add(&RawEvent {
                 time_ns: 1,
                 cpu,
                 current: None,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn filtered_traces_are_distinguished_from_whole_ones() {
+    fn filtered_traces_are_distinguished_from_full_ones() {
         let whole = [(0, 1, 0), (1, 5, 6), (0, 0, 1), (1, 6, 5), (0, 1, 2)];
         assert!(scope(&whole, false).has_all_cpus);
         assert!(!scope(&whole, true).has_all_cpus);

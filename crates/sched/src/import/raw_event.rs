@@ -1,17 +1,17 @@
 //! A kernel tracer's report, before it becomes an [`Event`](crate::Event): names come with every
 //! switch, wake-ups in two halves, processes late.
 //!
-//! It is small, since events wait here to be sorted.
+//! The type is small because many reports are held until they are sorted.
 
 use crate::{LeaveReason, Tid};
 
 /// Bytes of a thread's name in the kernel, with the 0 at its end.
-const LONGEST_NAME: usize = 16;
+const NAME_BYTES: usize = 16;
 
 /// A thread's name in the kernel. Not text: it may contain any byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Comm {
-    bytes: [u8; LONGEST_NAME],
+    bytes: [u8; NAME_BYTES],
 }
 
 impl Comm {
@@ -19,15 +19,15 @@ impl Comm {
     pub(super) fn new(bytes: &[u8]) -> Self {
         let mut kept = Self::default();
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-        let end = end.min(LONGEST_NAME - 1);
+        let end = end.min(NAME_BYTES - 1);
         kept.bytes[..end].copy_from_slice(&bytes[..end]);
         kept
     }
 
-    /// The same as text; invalid UTF-8 is replaced.
+    /// The name as text; invalid UTF-8 is replaced.
     pub(super) fn text(&self) -> Box<str> {
         let end = self.bytes.iter().position(|b| *b == 0);
-        let end = end.unwrap_or(LONGEST_NAME);
+        let end = end.unwrap_or(NAME_BYTES);
         String::from_utf8_lossy(&self.bytes[..end]).into()
     }
 
@@ -89,7 +89,7 @@ pub(super) enum RawKind {
     Fork {
         parent: Tid,
         child: NamedThread,
-        /// `None`: unknown, and assumed to be its own process.
+        /// `None`: unknown; the thread is assumed to be its own process.
         process: Option<Tid>,
     },
     /// `task_newtask`, which comes before the fork; only this event shows whether a thread or a
@@ -99,7 +99,7 @@ pub(super) enum RawKind {
         is_thread: bool,
     },
     /// A thread from before the trace.
-    There {
+    Existing {
         thread: Tid,
         process: Tid,
     },
@@ -114,6 +114,6 @@ pub(super) enum RawKind {
     Lost {
         records: u64,
     },
-    /// Only the running thread.
-    Nothing,
+    /// No event that matters, but it names the running thread.
+    Other,
 }

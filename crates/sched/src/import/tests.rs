@@ -16,7 +16,7 @@ fn check_refusal(content: &[u8], part: &str) {
 
 /// Every switch has two threads that appear only once.
 #[test]
-fn threads_without_end_are_refused_before_they_fill_the_memory() {
+fn too_many_threads_without_end_are_refused() {
     let mut content = b"# tracer: nop\n".to_vec();
     for switch in 0..200_000 {
         let (prev, next) = (2 * switch + 1, 2 * switch + 2);
@@ -29,7 +29,7 @@ fn threads_without_end_are_refused_before_they_fill_the_memory() {
 }
 
 #[test]
-fn other_files_are_refused_with_their_format() {
+fn files_of_other_formats_are_refused_with_a_reason() {
     check_refusal(b"", "it is empty");
     check_refusal(
         b"\x89PNG\r\n\x1a\n\0\0",

@@ -1,27 +1,29 @@
-//! Tracepoints of interrupts and switches, from the bytes of perf's records.
+//! Decodes tracepoints of interrupts and switches from the bytes of perf's records.
 //!
-//! Their set depends on the kernel and the architecture: each is read by the kernel's own
-//! description, and a missing one is fine.
+//! Which tracepoints exist depends on the kernel and the architecture: each is decoded by the
+//! kernel's own description, and any may be missing.
 
-use super::{Cause, StepKind};
+use super::{Cause, ReportKind};
 use crate::perf::Native;
 use crate::{Field, FormatError, Tid, TracepointFormat};
 
-/// Names of the softirqs by number, as `/proc/softirqs` has them.
+/// Names of the softirqs by number, as in `/proc/softirqs`.
 const SOFTIRQS: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
 ];
 
-/// The formats of the tracepoints' records.
+/// Decodes the records of the added tracepoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Points {
+pub struct ReportDecoder {
+    /// The field with a tracepoint's id, the same in all of them.
     kind: Option<Field>,
     thread: Option<Field>,
-    points: Vec<(u64, Point)>,
+    /// By id.
+    tracepoints: Vec<(u64, Tracepoint)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Point {
+enum Tracepoint {
     Switch { next: Field, name: Field },
     InterruptEntry { number: Field, name: Field },
     InterruptExit { number: Field },
@@ -32,46 +34,46 @@ enum Point {
     Nmi { length: Field },
 }
 
-impl Points {
-    /// Learns the format of a tracepoint; `system`: the folder of its description. False if the
-    /// tracepoint is not used.
+impl ReportDecoder {
+    /// Adds a tracepoint; `system` is the folder of its description. False if the tracepoint is not
+    /// used.
     ///
     /// # Errors
     /// [`FormatError`] if its fields are unknown.
     pub fn add(&mut self, system: &str, format: &TracepointFormat) -> Result<bool, FormatError> {
         let name = format.name.as_str();
-        let vector = |end: &str| name.strip_suffix(end).map(Box::from);
-        let point = match (system, name) {
-            ("sched", "sched_switch") => Point::Switch {
+        let strip_vector = |end: &str| name.strip_suffix(end).map(Box::from);
+        let tracepoint = match (system, name) {
+            ("sched", "sched_switch") => Tracepoint::Switch {
                 next: format.number("next_pid")?,
                 name: format.field("next_comm")?,
             },
-            ("irq", "irq_handler_entry") => Point::InterruptEntry {
+            ("irq", "irq_handler_entry") => Tracepoint::InterruptEntry {
                 number: format.number("irq")?,
                 name: format.field("name")?,
             },
-            ("irq", "irq_handler_exit") => Point::InterruptExit {
+            ("irq", "irq_handler_exit") => Tracepoint::InterruptExit {
                 number: format.number("irq")?,
             },
-            ("irq", "softirq_entry") => Point::SoftirqEntry {
+            ("irq", "softirq_entry") => Tracepoint::SoftirqEntry {
                 number: format.number("vec")?,
             },
-            ("irq", "softirq_exit") => Point::SoftirqExit {
+            ("irq", "softirq_exit") => Tracepoint::SoftirqExit {
                 number: format.number("vec")?,
             },
-            ("nmi", "nmi_handler") => Point::Nmi {
+            ("nmi", "nmi_handler") => Tracepoint::Nmi {
                 length: format.number("delta_ns")?,
             },
-            ("irq_vectors" | "ipi", _) => match (vector("_entry"), vector("_exit")) {
-                (Some(name), _) => Point::VectorEntry(name),
-                (_, Some(name)) => Point::VectorExit(name),
+            ("irq_vectors" | "ipi", _) => match (strip_vector("_entry"), strip_vector("_exit")) {
+                (Some(name), _) => Tracepoint::VectorEntry(name),
+                (_, Some(name)) => Tracepoint::VectorExit(name),
                 _ => return Ok(false),
             },
             _ => return Ok(false),
         };
         self.kind.get_or_insert(format.number("common_type")?);
         self.thread = self.thread.or(format.number("common_pid").ok());
-        self.points.push((format.id, point));
+        self.tracepoints.push((format.id, tracepoint));
         Ok(true)
     }
 
@@ -82,11 +84,11 @@ impl Points {
         self.thread?.small(raw, Native)
     }
 
-    /// The content of a record; `None` if it is another one or too short.
+    /// Decodes a record; `None` if it is of another tracepoint or too short.
     #[must_use]
-    pub fn read(&self, raw: &[u8]) -> Option<StepKind> {
+    pub fn decode(&self, raw: &[u8]) -> Option<ReportKind> {
         let id = u64::try_from(self.kind?.number(raw, Native)?).ok()?;
-        let (_, point) = self.points.iter().find(|(known, _)| *known == id)?;
+        let (_, tracepoint) = self.tracepoints.iter().find(|(known, _)| *known == id)?;
         let number = |field: &Field| field.small(raw, Native).map(i32::cast_unsigned);
         let softirq = |field: &Field| {
             let number = number(field)?;
@@ -96,33 +98,35 @@ impl Points {
                 None => number.to_string().into(),
             }))
         };
-        Some(match point {
-            Point::Switch { next, name } => StepKind::Run {
+        Some(match tracepoint {
+            Tracepoint::Switch { next, name } => ReportKind::Run {
                 thread: next.small(raw, Native)?,
-                name: text(*name, raw)?,
+                name: decode_text(*name, raw)?,
             },
-            Point::InterruptEntry { number: irq, name } => StepKind::Enter(Cause::Interrupt {
-                number: number(irq)?,
-                name: text(*name, raw)?,
-            }),
-            Point::InterruptExit { number: irq } => StepKind::Leave(Cause::Interrupt {
+            Tracepoint::InterruptEntry { number: irq, name } => {
+                ReportKind::Enter(Cause::Interrupt {
+                    number: number(irq)?,
+                    name: decode_text(*name, raw)?,
+                })
+            }
+            Tracepoint::InterruptExit { number: irq } => ReportKind::Leave(Cause::Interrupt {
                 number: number(irq)?,
                 name: "".into(),
             }),
-            Point::SoftirqEntry { number } => StepKind::Enter(softirq(number)?),
-            Point::SoftirqExit { number } => StepKind::Leave(softirq(number)?),
-            Point::VectorEntry(name) => StepKind::Enter(Cause::Vector(name.clone())),
-            Point::VectorExit(name) => StepKind::Leave(Cause::Vector(name.clone())),
-            Point::Nmi { length } => {
+            Tracepoint::SoftirqEntry { number } => ReportKind::Enter(softirq(number)?),
+            Tracepoint::SoftirqExit { number } => ReportKind::Leave(softirq(number)?),
+            Tracepoint::VectorEntry(name) => ReportKind::Enter(Cause::Vector(name.clone())),
+            Tracepoint::VectorExit(name) => ReportKind::Leave(Cause::Vector(name.clone())),
+            Tracepoint::Nmi { length } => {
                 let length_ns = length.number(raw, Native)?;
-                StepKind::Was(Cause::Nmi, u64::try_from(length_ns).unwrap_or(0))
+                ReportKind::Was(Cause::Nmi, u64::try_from(length_ns).unwrap_or(0))
             }
         })
     }
 }
 
-/// A text up to its zero byte; untrusted when shown.
-fn text(field: Field, raw: &[u8]) -> Option<Box<str>> {
+/// Decodes a text up to its zero byte. It can contain anything.
+fn decode_text(field: Field, raw: &[u8]) -> Option<Box<str>> {
     let bytes = field.text(raw, Native)?;
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = &bytes[..end.unwrap_or(bytes.len())];

@@ -1,11 +1,11 @@
-//! The gaps of a CPU, added up.
+//! Sums the gaps of a CPU.
 
 use std::collections::BTreeMap;
 
 use super::{Cause, ExplainedGap};
 use crate::analysis::histogram::Histogram;
 
-/// Amounts of a cause.
+/// The gaps and the time of a cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Gaps in which it had the largest part.
@@ -28,7 +28,7 @@ impl Amount {
     }
 }
 
-/// Limits the distinct causes; further threads share one.
+/// Limits the distinct causes; further threads are summed as one cause.
 const MAX_CAUSES: usize = 4096;
 
 /// The gaps of a CPU, in bounded memory.
@@ -55,9 +55,9 @@ impl Tally {
                 *amount = amount.and(&part);
                 continue;
             }
-            let is_one_too_many = self.causes.len() >= MAX_CAUSES;
+            let is_full = self.causes.len() >= MAX_CAUSES;
             let cause = match cause {
-                Cause::Thread(_) if is_one_too_many => Cause::Thread("(others)".into()),
+                Cause::Thread(_) if is_full => Cause::Thread("(others)".into()),
                 cause => cause.clone(),
             };
             let amount = self.causes.entry(cause).or_default();
@@ -89,7 +89,7 @@ impl Tally {
         self.lengths.quantile(share)
     }
 
-    /// What took them.
+    /// Their causes.
     #[must_use]
     pub const fn causes(&self) -> &BTreeMap<Cause, Amount> {
         &self.causes
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_add_up_by_cause() {
+    fn gaps_are_summed_by_cause() {
         let mut tally = Tally::default();
         for length_ns in [5_000, 7_000, 6_000] {
             tally.add(&gap(Cause::Nmi, length_ns));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_end_take_no_memory_without_end() {
+    fn distinct_causes_are_limited() {
         let mut tally = Tally::default();
         for number in 0..10_000u64 {
             let name = format!("worker-{number}").into();

@@ -1,4 +1,4 @@
-//! CPUs and cores: their occupants, and for how long.
+//! Keeps what runs on CPUs and cores, and for how long.
 
 use super::occupant::Occupant;
 use super::{IDLE, Tid};
@@ -10,22 +10,23 @@ pub(super) struct Cpu {
     pub(super) now: Occupant,
     /// No event yet.
     is_untouched: bool,
-    /// Its time is counted up to here.
+    /// The time before this is counted.
     counted_ns: u64,
     core: Option<usize>,
+    /// The topology contains it.
     pub(super) is_described: bool,
-    /// Time for which its state is known.
+    /// Time in which its state is known.
     pub(super) known_ns: u64,
     pub(super) busy_ns: u64,
     pub(super) own_ns: u64,
     pub(super) switches: u64,
-    /// When its CPU time was last polled, and its value.
+    /// Time of the last poll and the busy time it found, ns.
     last_usage: Option<(u64, u64)>,
-    /// Busy time and its interval, by polling.
+    /// Busy time between polls, and the time between them, ns.
     pub(super) polled: Option<(u64, u64)>,
 }
 
-/// The busy, idle and all CPUs of a core.
+/// The numbers of a core's busy CPUs, idle CPUs, and all CPUs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Core {
     busy: usize,
@@ -48,7 +49,7 @@ impl Core {
 pub(super) struct CoreTime {
     pub(super) shared_ns: u64,
     pub(super) idle_ns: u64,
-    /// The smaller of both at each moment.
+    /// The smaller of both numbers of cores at each moment.
     pub(super) avoidable_ns: u64,
 }
 
@@ -57,9 +58,12 @@ pub(super) struct CoreTime {
 pub(super) struct Cpus {
     cpus: Vec<Option<Cpu>>,
     cores: Vec<Core>,
+    /// Numbers of shared and idle cores.
     shared: usize,
     idle: usize,
+    /// The cores' time before this is counted.
     counted_ns: u64,
+    /// Start of the interval.
     began_ns: u64,
     pub(super) time: CoreTime,
 }
@@ -80,9 +84,9 @@ impl Cpus {
             if let Some(core) = core {
                 cpus.cores[core].cpus += 1;
             }
-            if let Some(slot) = cpus.slot(cpu.id) {
-                slot.core = core;
-                slot.is_described = true;
+            if let Some(entry) = cpus.cpu_by_id(cpu.id) {
+                entry.core = core;
+                entry.is_described = true;
             }
         }
         cpus
@@ -96,8 +100,8 @@ impl Cpus {
         }
     }
 
-    /// The CPU's state, made if it is new and plausible.
-    fn slot(&mut self, id: usize) -> Option<&mut Cpu> {
+    /// The CPU's state; a new CPU is added, unless its number is too large.
+    fn cpu_by_id(&mut self, id: usize) -> Option<&mut Cpu> {
         if id > CpuSet::MAX_CPU {
             return None;
         }
@@ -125,20 +129,20 @@ impl Cpus {
     }
 
     fn cpu_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
-        self.slot(usize::try_from(cpu).ok()?)
+        self.cpu_by_id(usize::try_from(cpu).ok()?)
     }
 
     /// Numbers of all CPUs.
     pub(super) fn numbers(&self) -> Vec<u32> {
-        self.rows().map(|(number, _)| number).collect()
+        self.iter().map(|(number, _)| number).collect()
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = (u32, &Cpu)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Cpu)> {
         let numbered = self.cpus.iter().enumerate();
         numbered.filter_map(|(id, cpu)| Some((u32::try_from(id).ok()?, cpu.as_ref()?)))
     }
 
-    /// CPUs of each core with their states, without an observer.
+    /// What the CPUs of each core run; the observer's CPU counts as idle.
     pub(super) fn cores_now(&self, observer: Option<Tid>) -> Vec<Vec<Occupant>> {
         let mut cores = vec![Vec::new(); self.cores.len()];
         for cpu in self.cpus.iter().flatten() {
@@ -152,7 +156,8 @@ impl Cpus {
         cores
     }
 
-    /// Cores with their polled busy shares, summed over their CPUs, and the number of these.
+    /// For each core, the sum of its CPUs' polled busy shares, and the number of CPUs; `None` if a
+    /// CPU was not polled twice.
     pub(super) fn polled_cores(&self) -> Option<Vec<(f64, usize)>> {
         let mut cores = vec![(0.0, 0); self.cores.len()];
         for cpu in self.cpus.iter().flatten().filter(|cpu| cpu.is_described) {
@@ -173,14 +178,14 @@ impl Cpus {
         self.at(cpu).is_none_or(|cpu| cpu.is_untouched)
     }
 
-    /// The CPU has been in this state since the interval began.
-    pub(super) fn assume(&mut self, cpu: u32, now: Occupant) {
+    /// Sets what the CPU has run since the start of the interval.
+    pub(super) fn set_first_occupant(&mut self, cpu: u32, now: Occupant) {
         if let Some(cpu) = self.cpu_mut(cpu) {
             cpu.now = now;
         }
     }
 
-    /// Counts the CPU's time up to now; returns the thread it belongs to.
+    /// Counts the CPU's time up to now; returns the thread that it ran, and the time in ns.
     pub(super) fn advance(&mut self, cpu: u32, to_ns: u64) -> Option<(Tid, u64)> {
         self.count_cores(to_ns);
         let cpu = self.cpu_mut(cpu)?;
@@ -212,7 +217,7 @@ impl Cpus {
         }
     }
 
-    /// Sets the occupant of the CPU from now on. Time not counted before is unknown.
+    /// Sets the occupant of the CPU from now on; time that is not counted yet is unknown.
     pub(super) fn occupy(&mut self, cpu: u32, at_ns: u64, now: Occupant) {
         self.count_cores(at_ns);
         let Some(cpu) = self.cpu_mut(cpu) else { return };
@@ -220,7 +225,7 @@ impl Cpus {
         let was_untouched = std::mem::replace(&mut cpu.is_untouched, false);
         cpu.counted_ns = cpu.counted_ns.max(at_ns);
         if let Some(core) = cpu.core {
-            // A state assumed in retrospect has not counted for its core.
+            // A first occupant, set in retrospect, has not been counted for its core.
             let before = if was_untouched {
                 Occupant::Unknown
             } else {
@@ -263,8 +268,8 @@ impl Cpus {
         sums.avoidable_ns = sums.avoidable_ns.saturating_add(times(both));
     }
 
-    /// A CPU's busy time so far, by polling.
-    pub(super) fn usage(&mut self, cpu: u32, at_ns: u64, busy_ns: u64) {
+    /// Adds a poll of a CPU's busy time.
+    pub(super) fn add_usage(&mut self, cpu: u32, at_ns: u64, busy_ns: u64) {
         let Some(cpu) = self.cpu_mut(cpu) else { return };
         if let Some((before_ns, before)) = cpu.last_usage.replace((at_ns, busy_ns)) {
             let (busy, span) = cpu.polled.unwrap_or_default();
@@ -275,8 +280,8 @@ impl Cpus {
         }
     }
 
-    /// Resets the sums, and a clock that was reported to be ahead.
-    pub(super) fn start_anew(&mut self, now_ns: u64) {
+    /// Resets the sums. Time counts from `now_ns` on, even if an event was later.
+    pub(super) fn start_interval(&mut self, now_ns: u64) {
         self.time = CoreTime::default();
         self.begin(now_ns);
         for cpu in self.cpus.iter_mut().flatten() {

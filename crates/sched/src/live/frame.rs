@@ -1,4 +1,4 @@
-//! The state at one moment, as plain figures.
+//! The figures of one moment, for display.
 
 use super::occupant::Occupant;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub enum Doing {
 /// One frame: the state at its end, and rates since the frame before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Time since the frame before, ns.
+    /// Time since the last frame, ns.
     pub span_ns: u64,
     /// What the source can show.
     pub scope: Scope,
@@ -37,24 +37,24 @@ pub struct Frame {
     pub threads: Vec<ThreadFrame>,
     /// Their moves between CPUs.
     pub moves: Migrations,
-    /// Cores with several busy CPUs; `None` without SMT or if the source does not report it.
+    /// Cores with several busy CPUs; `None` without SMT, or if the source does not report them.
     pub sharing: Option<Sharing>,
     /// Records lost since tracing began.
     pub lost: u64,
 }
 
-/// A CPU. Shares are of the time for which its state is known.
+/// A CPU. Shares are of the time in which its state is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuFrame {
     /// Its number.
     pub cpu: u32,
     /// Its occupant.
     pub now: Occupant,
-    /// Its busiest thread, with that one's share of the interval.
+    /// Its busiest thread: id, name, and share of the interval.
     pub busiest: Option<(Tid, Option<Box<str>>, f64)>,
     /// Its busy share.
     pub busy: Option<f64>,
-    /// Share of the shown threads.
+    /// The shown threads' share.
     pub own: Option<f64>,
     /// Switches per second.
     pub switches_per_s: Option<f64>,
@@ -75,8 +75,8 @@ pub struct ThreadFrame {
     pub cpu: Option<u32>,
     /// Share of the interval on a CPU.
     pub busy: Option<f64>,
-    /// Share of the interval that it was queued. If wake-ups are not reported, only the time after
-    /// a preemption is known.
+    /// Share of the interval in which it was queued. If wake-ups are not reported, only the time
+    /// after a preemption is known.
     pub wait: Option<f64>,
     /// Moves between CPUs per second.
     pub migrations_per_s: Option<f64>,
@@ -93,8 +93,8 @@ pub struct ThreadFrame {
 pub enum SharingBasis {
     /// From switches: exact except for unknown CPUs.
     Switches,
-    /// From the CPUs' busy times: a lower bound. Two CPUs that were busy for shares a and b of the
-    /// time were so together for at least a + b − 1.
+    /// From the CPUs' busy times: a lower bound. Two CPUs that were busy for the shares a and b of
+    /// the time were busy together for at least a + b − 1.
     BusyTimes,
 }
 
@@ -105,22 +105,22 @@ pub struct Sharing {
     pub basis: SharingBasis,
     /// Cores in total.
     pub cores: usize,
-    /// Cores with two or more busy CPUs at this moment; `None` by polling.
+    /// Cores with two or more busy CPUs at this moment; `None` if busy times are polled.
     pub shared_now: Option<usize>,
     /// Cores whose CPUs all idle at this moment.
     pub idle_now: Option<usize>,
     /// CPUs whose activity is unknown at this moment.
     pub unknown_cpus: usize,
-    /// Cores shared, on average over the interval.
+    /// Shared cores, on average over the interval.
     pub shared: f64,
-    /// Cores that idled, on average over the interval.
+    /// Idle cores, on average over the interval.
     pub idle: f64,
-    /// The smaller of both at each moment, on average: sharing that other places would have
-    /// avoided. `None` by polling.
+    /// The smaller of both numbers at each moment, on average: sharing that another placement would
+    /// have avoided. `None` if busy times are polled.
     pub avoidable: Option<f64>,
 }
 
-pub(super) fn draw(live: &Live, span_ns: u64) -> Frame {
+pub(super) fn make_frame(live: &Live, span_ns: u64) -> Frame {
     let span = Span(span_ns);
     let is_reported = live.watching.scope.has_all_cpus
         && !live
@@ -132,16 +132,18 @@ pub(super) fn draw(live: &Live, span_ns: u64) -> Frame {
         .threads
         .iter()
         .filter(|(tid, _)| live.is_own(**tid))
-        .map(|(tid, thread)| thread_frame(*tid, thread, span, live.watching.scope, is_reported))
+        .map(|(tid, thread)| {
+            make_thread_frame(*tid, thread, span, live.watching.scope, is_reported)
+        })
         .collect();
     threads.sort_by_key(|thread| thread.thread);
     Frame {
         span_ns,
         scope: live.watching.scope,
-        cpus: cpu_frames(live, span),
+        cpus: make_cpu_frames(live, span),
         threads,
         moves: live.moves,
-        sharing: sharing(live, span),
+        sharing: find_sharing(live, span),
         lost: live.lost,
     }
 }
@@ -155,18 +157,19 @@ impl Span {
         (self.0 > 0).then(|| (time_ns as f64 / self.0 as f64).min(1.0))
     }
 
-    /// Cores on average, from core-nanoseconds.
+    /// Average number of cores, from core-nanoseconds.
     fn mean(self, core_ns: u64) -> f64 {
         core_ns as f64 / self.0.max(1) as f64
     }
 
+    /// Per second.
     fn rate(self, count: u64) -> Option<f64> {
         (self.0 > 0).then(|| count as f64 * 1e9 / self.0 as f64)
     }
 }
 
-/// `is_reported`: a thread without events does not run.
-fn thread_frame(
+/// `is_reported`: every CPU has had an event, so that a thread without events does not run.
+fn make_thread_frame(
     tid: Tid,
     thread: &Thread,
     span: Span,
@@ -206,7 +209,7 @@ fn thread_frame(
 const fn doing(state: State) -> Doing {
     match state {
         State::Unreported => Doing::Unreported,
-        State::On { .. } => Doing::Running,
+        State::Running { .. } => Doing::Running,
         State::Queued { .. } => Doing::Queued,
         State::Runnable => Doing::Runnable,
         State::Waiting => Doing::Waiting,
@@ -214,19 +217,20 @@ const fn doing(state: State) -> Doing {
     }
 }
 
-fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
+fn make_cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
     let mut busiest: HashMap<u32, (Tid, u64)> = HashMap::new();
-    let all = live.threads.iter();
-    let used = all.flat_map(|(tid, thread)| thread.tally.used.iter().map(|used| (*tid, *used)));
+    let threads = live.threads.iter();
+    let used = threads.flat_map(|(tid, thread)| thread.tally.used.iter().map(|used| (*tid, *used)));
     for (tid, (cpu, time)) in used {
         let best = busiest.entry(cpu).or_insert((tid, 0));
-        // The lower id wins a tie, so that a frame depends on the events only.
+        // Of equally busy threads the one with the lower id is shown: a frame must not depend on
+        // the order of the map.
         if (time, std::cmp::Reverse(tid)) > (best.1, std::cmp::Reverse(best.0)) {
             *best = (tid, time);
         }
     }
     let scope = live.watching.scope;
-    let frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
+    let make_cpu_frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
         let known = Span(cpu.known_ns);
         let polled = cpu
             .polled
@@ -251,16 +255,16 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
             switches_per_s: span.rate(cpu.switches).filter(|_| scope.has_all_cpus),
         }
     };
-    live.cpus.rows().map(frame).collect()
+    live.cpus.iter().map(make_cpu_frame).collect()
 }
 
-fn sharing(live: &Live, span: Span) -> Option<Sharing> {
+fn find_sharing(live: &Live, span: Span) -> Option<Sharing> {
     let cores = live.cpus.cores_now(live.watching.observer);
     if !cores.iter().any(|cpus| cpus.len() >= 2) {
         return None;
     }
     if !live.watching.scope.has_all_cpus {
-        return polled_sharing(&live.cpus.polled_cores()?);
+        return estimate_sharing(&live.cpus.polled_cores()?);
     }
     let is_busy = |now: &&Occupant| matches!(now, Occupant::Thread(_));
     let is_idle = |now: &Occupant| *now == Occupant::Idle;
@@ -280,12 +284,14 @@ fn sharing(live: &Live, span: Span) -> Option<Sharing> {
     })
 }
 
-fn polled_sharing(cores: &[(f64, usize)]) -> Option<Sharing> {
+/// Estimates sharing from the busy shares of cores, summed over their CPUs, and their numbers of
+/// CPUs.
+fn estimate_sharing(cores: &[(f64, usize)]) -> Option<Sharing> {
     if cores.iter().all(|(_, cpus)| *cpus == 0) {
         return None;
     }
-    // With n > 2 siblings whose shares sum to b, two or more are busy for at least (b − 1) / (n −
-    // 1) of the time.
+    // If n CPUs have busy shares that sum to b, two or more are busy for at least (b − 1) / (n − 1)
+    // of the time.
     let shared = |&(busy, cpus): &(f64, usize)| match cpus {
         0 | 1 => 0.0,
         n => ((busy - 1.0) / (n - 1) as f64).max(0.0),

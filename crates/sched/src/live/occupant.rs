@@ -1,8 +1,8 @@
-//! The activity of a CPU.
+//! What a CPU runs.
 
 use crate::Tid;
 
-/// The occupant of a CPU.
+/// What a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     /// The source does not report it, or has not yet.

@@ -7,24 +7,24 @@ use proptest::prelude::*;
 
 /// Two packages of two caches of two cores of two CPUs; CPU n and n + 1 are
 /// siblings.
-fn machine() -> Topology {
+fn make_machine() -> Topology {
     Topology::from_synthetic("package:2 l3:2 core:2 pu:2").unwrap()
 }
 
-fn live(tier: Tier, is_everything: bool) -> Live {
+fn start_live(tier: Tier, is_everything: bool) -> Live {
     let watching = Watching {
         scope: tier.scope(),
         is_everything,
         observer: None,
     };
-    let mut live = Live::new(&machine(), watching);
+    let mut live = Live::new(&make_machine(), watching);
     live.begin(0);
     live
 }
 
 const MS: u64 = 1_000_000;
 
-fn event(ms: u64, cpu: u32, what: EventKind) -> Event {
+fn make_event(ms: u64, cpu: u32, what: EventKind) -> Event {
     Event {
         time_ns: ms * MS,
         cpu,
@@ -32,19 +32,19 @@ fn event(ms: u64, cpu: u32, what: EventKind) -> Event {
     }
 }
 
-fn switch(ms: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) -> Event {
-    event(ms, cpu, EventKind::Switch { prev, left, next })
+fn make_switch(ms: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) -> Event {
+    make_event(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
-fn comes(ms: u64, cpu: u32, next: Tid) -> Event {
-    switch(ms, cpu, IDLE, LeaveReason::Preempted, next)
+fn make_arrival(ms: u64, cpu: u32, next: Tid) -> Event {
+    make_switch(ms, cpu, IDLE, LeaveReason::Preempted, next)
 }
 
-fn goes(ms: u64, cpu: u32, prev: Tid) -> Event {
-    switch(ms, cpu, prev, LeaveReason::Blocked, IDLE)
+fn make_departure(ms: u64, cpu: u32, prev: Tid) -> Event {
+    make_switch(ms, cpu, prev, LeaveReason::Blocked, IDLE)
 }
 
-fn thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
+fn find_thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
     frame.threads.iter().find(|t| t.thread == tid).unwrap()
 }
 
@@ -56,20 +56,20 @@ fn check(found: Option<f64>, expected: f64) {
 
 #[test]
 fn shares_of_threads_and_cpus_are_counted() {
-    let mut live = live(Tier::Bpf, true);
-    live.take(&[
-        comes(10, 0, 7),
-        switch(40, 0, 7, LeaveReason::Preempted, 8),
-        switch(60, 0, 8, LeaveReason::Blocked, 7),
+    let mut live = start_live(Tier::Bpf, true);
+    live.add_events(&[
+        make_arrival(10, 0, 7),
+        make_switch(40, 0, 7, LeaveReason::Preempted, 8),
+        make_switch(60, 0, 8, LeaveReason::Blocked, 7),
     ]);
     let frame = live.frame(100 * MS);
-    check(thread(&frame, 7).busy, 0.7);
-    check(thread(&frame, 7).wait, 0.2);
-    check(thread(&frame, 8).busy, 0.2);
-    check(thread(&frame, 8).wait, 0.0);
-    assert_eq!(thread(&frame, 7).doing, Doing::Running);
-    assert_eq!(thread(&frame, 8).doing, Doing::Waiting);
-    assert_eq!(thread(&frame, 7).used, [(0, 0.7)]);
+    check(find_thread(&frame, 7).busy, 0.7);
+    check(find_thread(&frame, 7).wait, 0.2);
+    check(find_thread(&frame, 8).busy, 0.2);
+    check(find_thread(&frame, 8).wait, 0.0);
+    assert_eq!(find_thread(&frame, 7).doing, Doing::Running);
+    assert_eq!(find_thread(&frame, 8).doing, Doing::Waiting);
+    assert_eq!(find_thread(&frame, 7).used, [(0, 0.7)]);
     let cpu = &frame.cpus[0];
     assert_eq!(cpu.now, Occupant::Thread(7));
     check(cpu.busy, 0.9);
@@ -80,9 +80,9 @@ fn shares_of_threads_and_cpus_are_counted() {
     assert_eq!(frame.cpus[1].now, Occupant::Unknown);
     assert_eq!(frame.cpus[1].busy, None);
     // The next interval starts from 0.
-    live.take(&[goes(150, 0, 7)]);
+    live.add_events(&[make_departure(150, 0, 7)]);
     let frame = live.frame(200 * MS);
-    check(thread(&frame, 7).busy, 0.5);
+    check(find_thread(&frame, 7).busy, 0.5);
     check(frame.cpus[0].busy, 0.5);
     assert_eq!(frame.cpus[0].now, Occupant::Idle);
 }
@@ -90,10 +90,10 @@ fn shares_of_threads_and_cpus_are_counted() {
 /// A CPU without an earlier event did what its first event says.
 #[test]
 fn the_first_event_of_a_cpu_shows_its_earlier_state() {
-    let mut live = live(Tier::CpuWide, true);
-    live.take(&[goes(80, 3, 9)]);
+    let mut live = start_live(Tier::CpuWide, true);
+    live.add_events(&[make_departure(80, 3, 9)]);
     let frame = live.frame(100 * MS);
-    check(thread(&frame, 9).busy, 0.8);
+    check(find_thread(&frame, 9).busy, 0.8);
     check(frame.cpus[3].busy, 0.8);
 }
 
@@ -103,42 +103,50 @@ fn waits_after_waking_count_if_reported() {
         thread: 5,
         target: 2,
     };
-    let mut live = live(Tier::Tracepoint, true);
-    live.take(&[goes(10, 2, 5), event(30, 2, wake), comes(50, 2, 5)]);
+    let mut live = start_live(Tier::Tracepoint, true);
+    live.add_events(&[
+        make_departure(10, 2, 5),
+        make_event(30, 2, wake),
+        make_arrival(50, 2, 5),
+    ]);
     let frame = live.frame(100 * MS);
-    check(thread(&frame, 5).wait, 0.2);
+    check(find_thread(&frame, 5).wait, 0.2);
     // Threads that still wait have waited until now.
-    live.take(&[switch(150, 2, 5, LeaveReason::Preempted, IDLE)]);
+    live.add_events(&[make_switch(150, 2, 5, LeaveReason::Preempted, IDLE)]);
     let frame = live.frame(200 * MS);
-    check(thread(&frame, 5).wait, 0.5);
-    assert_eq!(thread(&frame, 5).doing, Doing::Queued);
-    check(thread(&live.frame(300 * MS), 5).wait, 1.0);
+    check(find_thread(&frame, 5).wait, 0.5);
+    assert_eq!(find_thread(&frame, 5).doing, Doing::Queued);
+    check(find_thread(&live.frame(300 * MS), 5).wait, 1.0);
 }
 
 #[test]
-fn moves_are_counted_by_what_they_cross() {
-    let mut live = live(Tier::Bpf, true);
+fn moves_are_counted_by_the_boundary_crossed() {
+    let mut live = start_live(Tier::Bpf, true);
     let mut at = 0;
     for cpu in [0, 1, 2, 4, 8, 0, 0] {
         at += 2;
-        live.take(&[comes(at, cpu, 7), goes(at + 1, cpu, 7)]);
+        live.add_events(&[make_arrival(at, cpu, 7), make_departure(at + 1, cpu, 7)]);
     }
     let frame = live.frame(1000 * MS);
     let moves = frame.moves;
     assert_eq!((moves.smt, moves.core, moves.llc), (1, 1, 1));
     assert_eq!((moves.numa, moves.package, moves.unknown), (0, 2, 0));
-    check(thread(&frame, 7).migrations_per_s, 5.0);
+    check(find_thread(&frame, 7).migrations_per_s, 5.0);
     assert_eq!(live.frame(2000 * MS).moves, Migrations::default());
 }
 
 #[test]
-fn cores_shared_beside_idle_ones_are_avoidable() {
-    let mut live = live(Tier::Bpf, true);
+fn sharing_while_other_cores_idle_is_avoidable() {
+    let mut live = start_live(Tier::Bpf, true);
     for cpu in 0..16 {
-        live.take(&[goes(0, cpu, 100)]);
+        live.add_events(&[make_departure(0, cpu, 100)]);
     }
     // Siblings 0 and 1 together from 20 to 100 ms, 2 alone.
-    live.take(&[comes(0, 0, 7), comes(20, 1, 8), comes(20, 2, 9)]);
+    live.add_events(&[
+        make_arrival(0, 0, 7),
+        make_arrival(20, 1, 8),
+        make_arrival(20, 2, 9),
+    ]);
     let frame = live.frame(100 * MS);
     let sharing = frame.sharing.unwrap();
     assert_eq!(sharing.basis, SharingBasis::Switches);
@@ -151,14 +159,14 @@ fn cores_shared_beside_idle_ones_are_avoidable() {
 
 /// The thread that draws the frame runs at that moment, which is not interesting.
 #[test]
-fn the_observer_is_not_seen_now() {
+fn the_observers_cpu_is_shown_as_idle() {
     let watching = Watching {
         scope: Tier::Bpf.scope(),
         is_everything: true,
         observer: Some(8),
     };
-    let mut live = Live::new(&machine(), watching);
-    live.take(&[comes(0, 0, 7), comes(0, 1, 8)]);
+    let mut live = Live::new(&make_machine(), watching);
+    live.add_events(&[make_arrival(0, 0, 7), make_arrival(0, 1, 8)]);
     let sharing = live.frame(100 * MS).sharing.unwrap();
     assert_eq!(sharing.shared_now, Some(0));
     check(Some(sharing.shared), 1.0);
@@ -166,8 +174,8 @@ fn the_observer_is_not_seen_now() {
 
 #[test]
 fn sharing_is_absent_if_unknown() {
-    let mut own = live(Tier::Switch, false);
-    own.take(&[event(5, 0, EventKind::In { thread: 7 })]);
+    let mut own = start_live(Tier::Switch, false);
+    own.add_events(&[make_event(5, 0, EventKind::In { thread: 7 })]);
     assert_eq!(own.frame(100 * MS).sharing, None);
     let plain = Topology::from_synthetic("core:4 pu:1").unwrap();
     let watching = Watching {
@@ -181,13 +189,13 @@ fn sharing_is_absent_if_unknown() {
 /// Switch records of a program's own threads do not show other programs.
 #[test]
 fn records_of_own_threads_do_not_show_others() {
-    let mut live = live(Tier::Switch, false);
+    let mut live = start_live(Tier::Switch, false);
     let out = EventKind::Out {
         thread: 7,
         left: LeaveReason::Preempted,
     };
-    live.take(&[
-        event(
+    live.add_events(&[
+        make_event(
             0,
             0,
             EventKind::Known {
@@ -195,14 +203,14 @@ fn records_of_own_threads_do_not_show_others() {
                 process: 7,
             },
         ),
-        event(0, 0, EventKind::Follow { thread: 7 }),
-        event(10, 3, EventKind::In { thread: 7 }),
-        event(60, 3, out),
-        event(80, 4, EventKind::In { thread: 7 }),
+        make_event(0, 0, EventKind::Follow { thread: 7 }),
+        make_event(10, 3, EventKind::In { thread: 7 }),
+        make_event(60, 3, out),
+        make_event(80, 4, EventKind::In { thread: 7 }),
     ]);
     let frame = live.frame(100 * MS);
-    check(thread(&frame, 7).busy, 0.7);
-    check(thread(&frame, 7).wait, 0.2);
+    check(find_thread(&frame, 7).busy, 0.7);
+    check(find_thread(&frame, 7).wait, 0.2);
     assert_eq!(frame.moves.package + frame.moves.llc + frame.moves.core, 1);
     assert_eq!(frame.cpus[3].now, Occupant::Unknown);
     assert_eq!(frame.cpus[4].now, Occupant::Thread(7));
@@ -211,11 +219,11 @@ fn records_of_own_threads_do_not_show_others() {
 }
 
 #[test]
-fn only_those_that_are_followed_with_their_children() {
-    let mut live = live(Tier::Bpf, false);
-    live.take(&[
-        event(0, 0, EventKind::Follow { thread: 7 }),
-        event(
+fn only_followed_threads_and_their_children_are_shown() {
+    let mut live = start_live(Tier::Bpf, false);
+    live.add_events(&[
+        make_event(0, 0, EventKind::Follow { thread: 7 }),
+        make_event(
             0,
             0,
             EventKind::Name {
@@ -223,7 +231,7 @@ fn only_those_that_are_followed_with_their_children() {
                 name: "seven".into(),
             },
         ),
-        event(
+        make_event(
             0,
             0,
             EventKind::Fork {
@@ -232,44 +240,44 @@ fn only_those_that_are_followed_with_their_children() {
                 process: 7,
             },
         ),
-        comes(0, 0, 8),
-        comes(0, 1, 9),
+        make_arrival(0, 0, 8),
+        make_arrival(0, 1, 9),
     ]);
     let frame = live.frame(100 * MS);
     let tids: Vec<Tid> = frame.threads.iter().map(|t| t.thread).collect();
     assert_eq!(tids, [7, 8]);
-    assert_eq!(thread(&frame, 8).name.as_deref(), Some("seven"));
+    assert_eq!(find_thread(&frame, 8).name.as_deref(), Some("seven"));
     check(frame.cpus[1].own, 0.0);
     check(frame.cpus[1].busy, 1.0);
     assert_eq!(frame.cpus[1].busiest.as_ref().map(|b| b.0), Some(9));
 }
 
 #[test]
-fn the_ended_are_shown_once_and_their_numbers_come_again() {
-    let mut live = live(Tier::Bpf, true);
-    live.take(&[
-        comes(0, 0, 7),
-        event(10, 0, EventKind::Exit { thread: 7 }),
-        switch(11, 0, 7, LeaveReason::Ended, IDLE),
+fn ended_threads_are_shown_once_and_their_ids_can_return() {
+    let mut live = start_live(Tier::Bpf, true);
+    live.add_events(&[
+        make_arrival(0, 0, 7),
+        make_event(10, 0, EventKind::Exit { thread: 7 }),
+        make_switch(11, 0, 7, LeaveReason::Ended, IDLE),
     ]);
     let frame = live.frame(100 * MS);
-    assert_eq!(thread(&frame, 7).doing, Doing::Ended);
-    check(thread(&frame, 7).busy, 0.11);
+    assert_eq!(find_thread(&frame, 7).doing, Doing::Ended);
+    check(find_thread(&frame, 7).busy, 0.11);
     assert!(live.frame(200 * MS).threads.is_empty());
     let fork = EventKind::Fork {
         parent: 1,
         child: 7,
         process: 7,
     };
-    live.take(&[event(210, 0, fork), comes(220, 5, 7)]);
+    live.add_events(&[make_event(210, 0, fork), make_arrival(220, 5, 7)]);
     let frame = live.frame(300 * MS);
-    check(thread(&frame, 7).migrations_per_s, 0.0);
+    check(find_thread(&frame, 7).migrations_per_s, 0.0);
 }
 
 /// Ten thousand threads a second do not accumulate.
 #[test]
-fn short_lives_take_no_memory() {
-    let mut live = live(Tier::Bpf, true);
+fn short_lived_threads_take_no_memory() {
+    let mut live = start_live(Tier::Bpf, true);
     for second in 0..5u64 {
         for n in 0..10_000 {
             let tid = 100 + n;
@@ -279,11 +287,11 @@ fn short_lives_take_no_memory() {
                 process: tid,
             };
             let at = 1000 * second + 1;
-            live.take(&[
-                event(at, 0, fork),
-                comes(at, 0, tid),
-                event(at, 0, EventKind::Exit { thread: tid }),
-                switch(at, 0, tid, LeaveReason::Ended, IDLE),
+            live.add_events(&[
+                make_event(at, 0, fork),
+                make_arrival(at, 0, tid),
+                make_event(at, 0, EventKind::Exit { thread: tid }),
+                make_switch(at, 0, tid, LeaveReason::Ended, IDLE),
             ]);
         }
         let frame = live.frame(1000 * MS * (second + 1));
@@ -294,24 +302,24 @@ fn short_lives_take_no_memory() {
 
 #[test]
 fn time_with_lost_records_counts_for_no_thread() {
-    let mut live = live(Tier::Bpf, true);
-    live.take(&[
-        comes(0, 0, 7),
-        switch(20, 0, 7, LeaveReason::Preempted, 8),
-        event(80, 0, EventKind::Lost { records: 3 }),
-        comes(90, 0, 9),
+    let mut live = start_live(Tier::Bpf, true);
+    live.add_events(&[
+        make_arrival(0, 0, 7),
+        make_switch(20, 0, 7, LeaveReason::Preempted, 8),
+        make_event(80, 0, EventKind::Lost { records: 3 }),
+        make_arrival(90, 0, 9),
     ]);
     let frame = live.frame(100 * MS);
     assert_eq!(frame.lost, 3);
-    check(thread(&frame, 7).busy, 0.2);
-    // It may have run all the while.
-    assert_eq!(thread(&frame, 8).busy, None);
-    assert_eq!(thread(&frame, 8).doing, Doing::Unreported);
+    check(find_thread(&frame, 7).busy, 0.2);
+    // It may have run the whole time.
+    assert_eq!(find_thread(&frame, 8).busy, None);
+    assert_eq!(find_thread(&frame, 8).doing, Doing::Unreported);
     // The CPU's state is known for 30 ms, and it was busy.
     check(frame.cpus[0].busy, 1.0);
 }
 
-fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventKind {
+fn make_sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventKind {
     EventKind::Sample(Box::new(Sample {
         thread,
         cpu,
@@ -330,34 +338,34 @@ fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventK
 }
 
 #[test]
-fn polling_gives_rates_from_its_second_look_on() {
-    let mut live = live(Tier::Proc, true);
-    live.take(&[event(0, 0, sample(7, 0, 0, Some(3)))]);
+fn polling_gives_rates_from_the_second_poll_on() {
+    let mut live = start_live(Tier::Proc, true);
+    live.add_events(&[make_event(0, 0, make_sample(7, 0, 0, Some(3)))]);
     let first = live.frame(50 * MS);
-    assert_eq!(thread(&first, 7).busy, None);
-    assert_eq!(thread(&first, 7).doing, Doing::Runnable);
-    live.take(&[
-        event(100, 0, sample(7, 0, 50, Some(3))),
-        event(200, 0, sample(7, 4, 100, Some(4))),
-        event(300, 0, sample(7, 0, 150, Some(9))),
-        event(300, 0, sample(8, 0, 150, None)),
+    assert_eq!(find_thread(&first, 7).busy, None);
+    assert_eq!(find_thread(&first, 7).doing, Doing::Runnable);
+    live.add_events(&[
+        make_event(100, 0, make_sample(7, 0, 50, Some(3))),
+        make_event(200, 0, make_sample(7, 4, 100, Some(4))),
+        make_event(300, 0, make_sample(7, 0, 150, Some(9))),
+        make_event(300, 0, make_sample(8, 0, 150, None)),
     ]);
     let frame = live.frame(310 * MS);
-    check(thread(&frame, 7).busy, 0.5);
-    check(thread(&frame, 7).migrations_per_s, 20.0);
-    check(thread(&frame, 7).switches_per_s, 500.0);
+    check(find_thread(&frame, 7).busy, 0.5);
+    check(find_thread(&frame, 7).migrations_per_s, 20.0);
+    check(find_thread(&frame, 7).switches_per_s, 500.0);
     // The first poll did not show how long it had been queued.
-    assert_eq!(thread(&frame, 7).wait, None);
+    assert_eq!(find_thread(&frame, 7).wait, None);
     assert_eq!((frame.moves.llc, frame.moves.unknown), (1, 5));
-    assert_eq!(thread(&frame, 8).busy, None);
+    assert_eq!(find_thread(&frame, 8).busy, None);
     assert_eq!(frame.cpus[0].now, Occupant::Unknown);
 }
 
 #[test]
-fn busy_times_bound_sharing_from_below() {
-    let mut live = live(Tier::Proc, true);
+fn busy_times_give_a_lower_bound_of_sharing() {
+    let mut live = start_live(Tier::Proc, true);
     let usage = |ms: u64, cpu: u32, busy_ms: u64| {
-        event(
+        make_event(
             ms,
             cpu,
             EventKind::Usage {
@@ -367,7 +375,7 @@ fn busy_times_bound_sharing_from_below() {
     };
     for cpu in 0..16 {
         let busy = [90, 80, 40, 40].get(cpu as usize).copied().unwrap_or(0);
-        live.take(&[usage(0, cpu, 1000), usage(100, cpu, 1000 + busy)]);
+        live.add_events(&[usage(0, cpu, 1000), usage(100, cpu, 1000 + busy)]);
     }
     let frame = live.frame(100 * MS);
     check(frame.cpus[0].busy, 0.9);
@@ -380,16 +388,16 @@ fn busy_times_bound_sharing_from_below() {
 
 /// A clock that jumps ahead affects one frame only.
 #[test]
-fn a_leap_of_the_clock_is_forgotten() {
-    let mut live = live(Tier::Bpf, true);
+fn a_leap_of_the_clock_affects_one_interval_only() {
+    let mut live = start_live(Tier::Bpf, true);
     let far = Event {
         time_ns: u64::MAX,
-        ..comes(0, 0, 7)
+        ..make_arrival(0, 0, 7)
     };
-    live.take(&[far]);
+    live.add_events(&[far]);
     let _ = live.frame(100 * MS);
-    live.take(&[comes(100, 0, 8)]);
-    check(thread(&live.frame(200 * MS), 8).busy, 1.0);
+    live.add_events(&[make_arrival(100, 0, 8)]);
+    check(find_thread(&live.frame(200 * MS), 8).busy, 1.0);
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -431,7 +439,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 proptest! {
     /// For any events, shares are shares, and memory is bounded.
     #[test]
-    fn nonsense_is_borne(
+    fn any_events_give_plausible_frames(
         events in prop::collection::vec(any_event(), 0..80),
         tier in prop::sample::select(Tier::ALL.to_vec()),
         is_everything: bool,
@@ -439,7 +447,7 @@ proptest! {
     ) {
         let mut live = live(tier, is_everything);
         for now in frames {
-            live.take(&events);
+            live.add_events(&events);
             let frame = live.frame(u64::from(now));
             let is_share = |share: f64| (0.0..=1.0).contains(&share);
             for thread in &frame.threads {

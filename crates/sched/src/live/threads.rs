@@ -1,4 +1,4 @@
-//! A thread's activity since the last frame.
+//! A thread's state, and its activity since the last frame.
 
 use super::{Sample, Tid};
 use pinwise_topology::CpuSet;
@@ -7,8 +7,9 @@ use pinwise_topology::CpuSet;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
+    /// No event yet, or its state was lost.
     Unreported,
-    On {
+    Running {
         cpu: u32,
     },
     Queued {
@@ -30,7 +31,7 @@ pub(super) struct Thread {
     /// Its present or last CPU.
     pub(super) cpu: Option<u32>,
     pub(super) allowed: Option<CpuSet>,
-    /// Its latest poll, and when.
+    /// Its latest poll, after its time in ns.
     pub(super) last: Option<(u64, Sample)>,
     pub(super) tally: Tally,
 }
@@ -42,17 +43,17 @@ pub(super) struct Tally {
     pub(super) wait_ns: u64,
     pub(super) switches: u64,
     pub(super) migrations: u64,
-    /// Time on each used CPU.
+    /// CPUs and the time on them, ns.
     pub(super) used: Vec<(u32, u64)>,
-    /// Time between the polls that the sums come from.
+    /// Time between the polls whose differences are summed.
     pub(super) polled_ns: u64,
-    /// Figures that polling could not read.
+    /// Polls could not read these figures.
     pub(super) is_wait_unknown: bool,
     pub(super) is_switching_unknown: bool,
 }
 
 impl Tally {
-    pub(super) fn ran(&mut self, cpu: u32, ran_ns: u64) {
+    pub(super) fn add_run_time(&mut self, cpu: u32, ran_ns: u64) {
         if ran_ns == 0 {
             return;
         }
@@ -63,7 +64,8 @@ impl Tally {
         }
     }
 
-    pub(super) const fn queued_until(&mut self, state: State, at: u64) {
+    /// Adds the time up to now if the thread was queued.
+    pub(super) const fn add_queued_time(&mut self, state: State, at: u64) {
         if let State::Queued { since_ns } = state {
             self.wait_ns = self.wait_ns.saturating_add(at.saturating_sub(since_ns));
         }
@@ -73,14 +75,14 @@ impl Tally {
 impl Thread {
     /// Counts the time queued so far.
     pub(super) fn count_queued_time(&mut self, now_ns: u64) {
-        self.tally.queued_until(self.state, now_ns);
+        self.tally.add_queued_time(self.state, now_ns);
         if let State::Queued { since_ns } = &mut self.state {
             *since_ns = now_ns.max(*since_ns);
         }
     }
 
-    /// Counts the changes since the thread's last poll; returns its moves between CPUs, as far as
-    /// known.
+    /// Counts the changes since the thread's last poll; returns its number of moves between CPUs,
+    /// as far as known.
     pub(super) fn count_since_poll(&mut self, at: u64, sample: &Sample) -> u64 {
         let before = self.last.replace((at, sample.clone()));
         let Some((before_ns, before)) = before else {
@@ -88,7 +90,7 @@ impl Thread {
         };
         let tally = &mut self.tally;
         tally.polled_ns = tally.polled_ns.saturating_add(at.saturating_sub(before_ns));
-        tally.ran(sample.cpu, sample.run_ns.saturating_sub(before.run_ns));
+        tally.add_run_time(sample.cpu, sample.run_ns.saturating_sub(before.run_ns));
         match growth(before.wait_ns, sample.wait_ns) {
             Some(wait) => tally.wait_ns = tally.wait_ns.saturating_add(wait),
             None => tally.is_wait_unknown = true,
@@ -101,17 +103,17 @@ impl Thread {
             _ => tally.is_switching_unknown = true,
         }
         let seen = u64::from(before.cpu != sample.cpu);
-        // The kernel's count is read more rarely and then includes all.
+        // The kernel's count is read less often, and then includes all moves.
         let moved = growth(before.migrations, sample.migrations).unwrap_or(seen);
         tally.migrations = tally.migrations.saturating_add(moved);
         moved
     }
 
-    /// Resets the sums; returns whether the thread is still of interest. One that is still on a CPU
-    /// will have another event.
-    pub(super) fn stays_for_next_frame(&mut self, is_full: bool) -> bool {
+    /// Resets the sums; returns whether the thread is to be kept. If there are too many threads,
+    /// only those are kept that ran, or are on a CPU and will have another event.
+    pub(super) fn start_interval(&mut self, is_full: bool) -> bool {
         let tally = std::mem::take(&mut self.tally);
-        let did_nothing = tally.run_ns == 0 && !matches!(self.state, State::On { .. });
+        let did_nothing = tally.run_ns == 0 && !matches!(self.state, State::Running { .. });
         self.state != State::Ended && !(is_full && did_nothing)
     }
 }

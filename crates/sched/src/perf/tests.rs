@@ -50,7 +50,7 @@ fn check(bytes: &[u8], layout: Layout, expected: &[(u64, Record<'_>)]) {
 }
 
 #[test]
-fn switches_are_read() {
+fn switches_are_decoded() {
     let own = |flags| record(14, flags, &[&trailer(5)]);
     let switch = |is_out, is_preempted| Record::Switch {
         other: None,
@@ -70,7 +70,7 @@ fn switches_are_read() {
 }
 
 #[test]
-fn lives_are_read() {
+fn forks_exits_and_names_are_decoded() {
     let task = [ints(&[1, 2, 3, 4]), 9u64.to_ne_bytes().to_vec()].concat();
     let fork = Record::Fork(TASK);
     check(
@@ -96,7 +96,7 @@ fn lives_are_read() {
 }
 
 #[test]
-fn losses_are_read() {
+fn losses_are_decoded() {
     let numbers = [1u64.to_ne_bytes(), 42u64.to_ne_bytes()].concat();
     let lost = |records| Record::Lost { records };
     check(
@@ -121,7 +121,7 @@ fn samples_keep_the_bytes_of_the_tracepoint() {
 }
 
 #[test]
-fn other_kinds_are_passed_over() {
+fn other_kinds_are_skipped() {
     let mapped = record(1, 0, &[b"whatever"]);
     let exit = record(4, 0, &[&[0; 24], &2u64.to_ne_bytes()]);
     let nobody = Task {
@@ -136,7 +136,7 @@ fn other_kinds_are_passed_over() {
 }
 
 #[test]
-fn invalid_records_end_the_reading() {
+fn nothing_is_decoded_after_an_invalid_record() {
     let good = record(14, 0, &[&trailer(5)]);
     let switch = Record::Switch {
         other: None,
@@ -159,7 +159,7 @@ fn invalid_records_end_the_reading() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_and_come_to_an_end(
+    fn any_bytes_are_decoded_and_end(
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         has_thread: bool,
     ) {
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn any_body_of_a_known_kind_is_read(
+    fn any_body_of_a_known_kind_is_decoded_or_refused(
         kind in 0u32..20,
         flags: u16,
         bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8),

@@ -61,7 +61,7 @@ fn check(text: &str, name: &str, expected: Result<(usize, usize), &str>) {
 }
 
 #[test]
-fn fields_have_each_kernels_offsets() {
+fn offsets_of_fields_are_read_for_each_kernel() {
     check(SWITCH_6_18, "prev_state", Ok((32, 8)));
     check(SWITCH_3_10, "prev_state", Ok((32, 4)));
     check(SWITCH_6_18, "next_pid", Ok((56, 4)));
@@ -71,7 +71,7 @@ fn fields_have_each_kernels_offsets() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_what_is_missing() {
     let without = SWITCH_6_18.replace("next_pid", "next_tgid");
     check(
         &without,
@@ -98,10 +98,10 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn states_are_explained_by_the_kernel_itself() {
+fn states_are_read_from_the_description() {
     let states = |text| {
         let states = Format::parse(text).unwrap().states.unwrap();
-        (states.resting, states.gone)
+        (states.not_runnable, states.ended)
     };
     assert_eq!(states(SWITCH_6_18), (0xff, 0x30));
     assert_eq!(states(SWITCH_3_10), (0xff, 0x70));
@@ -114,7 +114,7 @@ fn numbers_are_read_with_their_sign() {
             offset: 1,
             size,
             is_signed,
-            place: Place::Here,
+            location: Location::Inline,
         };
         field.number(raw, false)
     };
@@ -129,13 +129,13 @@ fn numbers_are_read_with_their_sign() {
         offset: 0,
         size: 4,
         is_signed: false,
-        place: Place::Here,
+        location: Location::Inline,
     };
     assert_eq!(thread.small(&[0xff, 0xff, 0xff, 0xf9], true), Some(-7));
 }
 
 #[test]
-fn names_have_the_offsets_of_the_record() {
+fn names_are_read_at_the_offsets_in_the_record() {
     let format = Format::parse(WAKEUP_MOVED).unwrap();
     let mut raw = vec![0; 16];
     raw[8..12].copy_from_slice(&((5u32 << 16) | 16).to_le_bytes());
@@ -150,9 +150,9 @@ fn names_have_the_offsets_of_the_record() {
 }
 
 #[test]
-fn fields_are_read_as_far_as_they_go() {
+fn only_complete_fields_are_read() {
     let check = |line: &str, name: &str, at: Option<(usize, usize)>| {
-        let read = Declared::parse(line);
+        let read = DeclaredField::parse(line);
         let place = read.field.map(|field| (field.offset, field.size));
         assert_eq!((read.name.as_str(), place), (name, at));
     };
@@ -164,7 +164,7 @@ fn fields_are_read_as_far_as_they_go() {
 }
 
 #[test]
-fn states_are_those_of_the_kernel_that_wrote() {
+fn leave_reasons_depend_on_the_recording_kernel() {
     let parse_states = |text| Format::parse(text).unwrap().states;
     let (modern, old) = (parse_states(SWITCH_6_18), parse_states(SWITCH_3_10));
     assert_eq!(modern, Some(States::USUAL));
@@ -178,7 +178,7 @@ fn states_are_those_of_the_kernel_that_wrote() {
         (old, 0x80, LeaveReason::Blocked),
         (old, 0x40, LeaveReason::Ended),
     ] {
-        assert_eq!(states.unwrap().left(state), left, "{state:#x}");
+        assert_eq!(states.unwrap().find_leave_reason(state), left, "{state:#x}");
     }
 }
 
@@ -187,7 +187,7 @@ fn states_without_a_pair_are_ignored() {
     let without_state = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
     assert_eq!(States::parse(without_state), None);
     let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }").unwrap();
-    assert_eq!((some.resting, some.gone), (0x11, 0x10));
+    assert_eq!((some.not_runnable, some.ended), (0x11, 0x10));
 }
 
 proptest! {

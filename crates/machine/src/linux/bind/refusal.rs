@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_read() {
+    fn the_status_of_a_process_is_parsed() {
         let status = Status::parse(
             "Name:\tTracerPid:\nTracerPid:\t77\nCapEff:\t0000000000080000\nNoNewPrivs:\t1\nSeccomp:\t2\n",
         );

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_ours_and_the_first_is_not() {
+    fn this_process_is_ours_and_process_1_is_not() {
         let own = i32::try_from(std::process::id()).unwrap();
         assert!(is_own(own) && !is_own(1) && !is_own(-1));
         assert_eq!(read_process(own), Some(own));

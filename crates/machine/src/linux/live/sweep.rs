@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_reported_and_any_line_is_read(id in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), line in "(target |process |given )?\\PC{0,40}") {
+        fn any_line_is_parsed_or_refused(id in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), line in "(target |process |given )?\\PC{0,40}") {
             let cpus: CpuSet = cpus.into_iter().collect();
             for word in [SweepLine::Process(id, cpus.clone()), SweepLine::Thread(id, start), SweepLine::Given(cpus.clone()), SweepLine::Over] {
                 prop_assert_eq!(SweepLine::from_line(word.to_line().trim_end()), Some(word));

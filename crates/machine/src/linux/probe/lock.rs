@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_holds_it_until_it_is_dropped() {
+    fn the_lock_is_held_until_it_is_dropped() {
         let name = format!("pinwise-test-{}", std::process::id());
         let take = || Lock::take_named(name.as_bytes(), Duration::from_millis(50));
         let first = take().unwrap();

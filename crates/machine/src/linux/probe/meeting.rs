@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_partner_means_no_meeting() {
+    fn without_a_partner_there_is_no_meeting() {
         let (meeting, clock) = (Meeting::default(), Clock::system());
         assert!(!meeting.meet(0, 0, &clock));
         assert!(!meeting.meet(0, 2, &clock));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_at_another_part_is_not_met() {
+    fn a_partner_in_another_part_is_not_met() {
         let (meeting, clock) = (Meeting::default(), Clock::system());
         meeting.0.store(WAITING | (2 << 1) | 1, Ordering::Relaxed);
         assert!(!meeting.meet(0, 3, &clock));

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_packed_without_loss() {
+    fn times_are_packed_without_loss() {
         for (preemptions, cpu) in [(0, 0), (1, 16_383), (1 << 40, 7)] {
             let moment = Moment { preemptions, cpu };
             assert_eq!(Moment::unpack(moment.pack()), moment);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_repeated_without_time() {
+    fn no_batch_is_repeated_after_the_limit() {
         let run = ProbeRun::new(Clock::system(), 10, Duration::ZERO);
         let batches = repeat(&run, 0, || (Laps::from_ticks([1]), 1.0));
         assert!(batches.values.is_empty());

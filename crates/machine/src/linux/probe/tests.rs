@@ -175,7 +175,7 @@ fn endless_probes() -> Vec<Probe> {
 }
 
 #[test]
-fn probes_end_with_the_limit_and_return_what_they_have() {
+fn probes_return_their_results_at_the_limit() {
     for limit in [Duration::ZERO, Duration::from_millis(50)] {
         for probe in endless_probes() {
             let batches = measure(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();
@@ -186,7 +186,7 @@ fn probes_end_with_the_limit_and_return_what_they_have() {
 }
 
 #[test]
-fn everything_ends_when_the_user_interrupts() {
+fn probes_end_when_the_user_interrupts() {
     for probe in endless_probes() {
         let mut checks = 0;
         let batches = ProbeSession::new().unwrap().measure(

@@ -96,7 +96,7 @@ fn hints_that_no_processor_can_have_are_refused() {
 }
 
 #[test]
-fn an_interrupt_and_the_limit_end_a_replay() {
+fn a_replay_ends_at_an_interrupt_or_at_its_limit() {
     let Some(cpus) = two_cpus("interrupting") else {
         return;
     };

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 #[test]
-fn steps_are_known_by_their_place() {
+fn steps_are_identified_by_their_index() {
     for (place, step) in Step::ALL.into_iter().enumerate() {
         assert_eq!(step as usize, place);
     }
@@ -34,7 +34,7 @@ fn spin_until(is_so: impl Fn() -> bool) {
 
 #[test]
 #[expect(clippy::zombie_processes, reason = "what is tested waits for it")]
-fn a_child_is_taken_though_a_signal_interrupts() {
+fn a_child_is_reaped_although_a_signal_interrupts() {
     // SAFETY: a handler that counts; without SA_RESTART calls are interrupted.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_files_are_not_looked_for() {
+    fn removed_files_are_not_opened() {
         assert!(is_file("/bin/true"));
         for name in ["/tmp/prog (deleted)", "//anon", "[heap]", "", "anon"] {
             assert!(!is_file(name), "{name}");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_others_may_surround_is_not_sheltered() {
+    fn a_program_in_a_folder_that_others_may_write_to_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "x").unwrap();

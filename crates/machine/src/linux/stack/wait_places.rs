@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_named_by_its_mapping() {
+    fn a_futex_is_described_by_its_mapping() {
         let maps = "7f10-7f20 r-xp 00000400 fe:00 1234       /usr/lib/a.so\n\
                     8000-9000 rw-p 00000000 00:00 0          [heap]\n\
                     9000-a000 rw-p 00000000 00:00 0\n";

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_end_of_a_thread_waits_for_no_lock() {
+    fn a_wait_for_the_end_of_a_thread_is_no_lock() {
         let private = unsigned(libc::FUTEX_PRIVATE_FLAG);
         let by_clock = unsigned(libc::FUTEX_CLOCK_REALTIME);
         let bitset = unsigned(libc::FUTEX_WAIT_BITSET);
@@ -285,7 +285,7 @@ mod tests {
 
     /// A thread of this process that is blocked in `pthread_join`, and one that waits for a mutex.
     #[test]
-    fn the_kernel_shows_who_joins_and_where_a_lock_is_taken() {
+    fn joins_and_the_function_that_takes_a_lock_are_found() {
         let lock = &std::sync::Mutex::new(());
         let mut places = WaitPlaces::new();
         std::thread::scope(|scope| {

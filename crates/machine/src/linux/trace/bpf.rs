@@ -24,7 +24,7 @@ mod tests {
     }
 
     #[test]
-    fn source_and_object_are_those_that_belong_together() {
+    fn source_and_object_belong_together() {
         let noted = include_str!("bpf/sched.bpf.hash");
         let note = |key: &str| noted.lines().find_map(|line| line.strip_prefix(key));
         let advice = "run `cargo xtask bpf` and commit what it writes";

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn polling_is_always_there_and_costs_about_nothing() {
+    fn polling_is_always_available_and_costs_almost_nothing() {
         let cost = measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| false).unwrap();
         assert_eq!(cost.len(), 1);
         let cost = cost[0];
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn unavailable_tiers_are_left_out_and_the_order_is_kept() {
+    fn unavailable_tiers_are_left_out_and_the_others_keep_their_order() {
         let tiers = [Tier::Bpf, Tier::Proc];
         let permitted = tiers
             .into_iter()
@@ -341,13 +341,13 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it() {
+    fn an_interrupt_ends_the_measurement() {
         let ended = measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| true);
         assert!(matches!(ended, Err(MachineError::Interrupted)));
     }
 
     #[test]
-    fn the_deadline_ends_it_within_a_round() {
+    fn the_deadline_ends_the_measurement_within_a_round() {
         let ((ping_read, ping_write), (pong_read, pong_write)) =
             (sys::pipe(0).unwrap(), sys::pipe(0).unwrap());
         let cpu = sys::affinity().unwrap().first().unwrap();
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mask_is_left_as_it_was() {
+    fn the_mask_of_the_thread_is_restored() {
         let before = sys::affinity().unwrap();
         measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| false).unwrap();
         assert_eq!(sys::affinity().unwrap(), before);

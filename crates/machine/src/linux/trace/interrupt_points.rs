@@ -9,7 +9,7 @@ use super::super::sys;
 use super::events::{self, EventRequest, POINT_FIELDS, Recorded};
 use super::permission::{self, Attempt};
 use super::tracefs::{self, Tracefs};
-use pinwise_sched::jitter::{Points, Step, StepKind};
+use pinwise_sched::jitter::{Report, ReportDecoder, ReportKind};
 use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{IDLE, Refusal, Tid, TracepointFormat};
 use pinwise_topology::CpuSet;
@@ -62,7 +62,7 @@ impl PointChoice {
 /// The buffers of the watched CPUs.
 #[derive(Debug)]
 pub(in crate::linux) struct InterruptPoints {
-    points: Points,
+    points: ReportDecoder,
     rings: Vec<Ring>,
     is_enabled: bool,
     /// Events that write into the buffers.
@@ -148,7 +148,7 @@ impl InterruptPoints {
 
     /// Reads what the kernel has written; `take` gets the CPU's index among the watched ones, the
     /// thread that had the CPU, and what happened.
-    pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Step)) {
+    pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Report)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
@@ -156,30 +156,30 @@ impl InterruptPoints {
             for read in Records::new(&self.bytes, layout) {
                 let time_ns = read.time_ns;
                 let (thread, what) = match read.record {
-                    Record::Sample { raw } => (self.points.thread(raw), self.points.read(raw)),
+                    Record::Sample { raw } => (self.points.thread(raw), self.points.decode(raw)),
                     Record::Lost { .. } | Record::Throttle | Record::Damaged => {
-                        (None, Some(StepKind::Lost))
+                        (None, Some(ReportKind::Lost))
                     }
                     _ => continue,
                 };
                 if let Some(what) = what {
-                    take(index, thread.unwrap_or(IDLE), Step { time_ns, what });
+                    take(index, thread.unwrap_or(IDLE), Report { time_ns, what });
                 }
                 last_ns = time_ns;
             }
             // No further record will report the loss.
             if is_full && !self.is_enabled {
-                let (time_ns, what) = (last_ns, StepKind::Lost);
-                take(index, IDLE, Step { time_ns, what });
+                let (time_ns, what) = (last_ns, ReportKind::Lost);
+                take(index, IDLE, Report { time_ns, what });
             }
         }
     }
 }
 
 /// The formats of the tracepoints, and their ids.
-fn read_points(choice: PointChoice) -> Result<(Points, Vec<u64>), Refusal> {
+fn read_points(choice: PointChoice) -> Result<(ReportDecoder, Vec<u64>), Refusal> {
     let tracefs = Tracefs::find()?;
-    let mut points = Points::default();
+    let mut points = ReportDecoder::default();
     let mut ids = Vec::new();
     let mut add = |system: &str, format: &TracepointFormat| -> Result<(), Refusal> {
         if points
@@ -234,6 +234,6 @@ mod tests {
         sys::set_affinity(&own).unwrap();
         let mut last = None;
         points.drain(|_, _, step| last = Some(step.what));
-        assert_eq!(last, Some(StepKind::Lost));
+        assert_eq!(last, Some(ReportKind::Lost));
     }
 }

@@ -11,7 +11,7 @@ use super::super::counts::Counts;
 use super::interrupt_points::{InterruptPoints, PointChoice};
 use super::threads;
 use crate::MachineError;
-use pinwise_sched::jitter::{Cause, Step, StepKind};
+use pinwise_sched::jitter::{Cause, Report, ReportKind};
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
 
 /// The sums so far.
@@ -119,7 +119,8 @@ impl Interrupts {
             ..
         } = self;
         points.drain(add_to(cpus, account, *from_ns..=u64::MAX));
-        self.account.settle(&|thread| self.traced.contains(thread));
+        self.account
+            .assign_threads(&|thread| self.traced.contains(thread));
         self.traced.end_round();
     }
 
@@ -147,13 +148,13 @@ fn add_to(
     cpus: &[usize],
     account: &mut InterruptAccount,
     time: RangeInclusive<u64>,
-) -> impl FnMut(usize, Tid, Step) {
-    move |index, thread, step| {
-        let is_loss = step.what == StepKind::Lost && step.time_ns >= *time.start();
-        if (is_loss || time.contains(&step.time_ns))
+) -> impl FnMut(usize, Tid, Report) {
+    move |index, thread, report| {
+        let is_loss = report.what == ReportKind::Lost && report.time_ns >= *time.start();
+        if (is_loss || time.contains(&report.time_ns))
             && let Some(&cpu) = cpus.get(index)
         {
-            account.take(cpu, thread, &step);
+            account.add_report(cpu, thread, &report);
         }
     }
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_a_followed_one_starts_are_its_own() {
+    fn threads_started_by_a_followed_thread_are_traced() {
         let fork = |parent, child| EventKind::Fork {
             parent,
             child,
@@ -186,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn all_threads_count_if_none_is_named() {
+    fn all_threads_are_traced_if_none_is_followed() {
         let own = own(&[EventKind::Exit { thread: 5 }]);
         assert!(own.contains(5) && !own.contains(IDLE));
     }
 
     #[test]
-    fn a_loss_counts_whenever_the_kernel_reports_it() {
+    fn a_loss_counts_even_if_reported_after_the_end() {
         let mut account = InterruptAccount::default();
         let mut take = add_to(&[3], &mut account, 10..=20);
         for time_ns in [5, 15, 25] {
-            let what = StepKind::Lost;
-            take(0, IDLE, Step { time_ns, what });
+            let what = ReportKind::Lost;
+            take(0, IDLE, Report { time_ns, what });
         }
         drop(take);
         assert_eq!(account.finish(&|_| true).gaps, 2);
@@ -205,7 +206,7 @@ mod tests {
 
     /// Reports of a round are attributed to threads at the end of the next.
     #[test]
-    fn an_ended_thread_is_known_for_one_more_round() {
+    fn an_ended_thread_is_traced_for_one_more_round() {
         let mut own = own(&[
             EventKind::Follow { thread: 5 },
             EventKind::Exit { thread: 5 },

@@ -79,7 +79,7 @@ impl TracepointOffsets {
             let state = self.switch.state.number(raw, Native)?.cast_unsigned();
             return Some(EventKind::Switch {
                 prev: tid(self.switch.prev)?,
-                left: self.switch.states.left(state),
+                left: self.switch.states.find_leave_reason(state),
                 next: tid(self.switch.next)?,
             });
         }

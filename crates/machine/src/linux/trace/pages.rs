@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_pages_are_found_and_looks_thin_out() {
+    fn own_pages_are_found_and_polls_become_rarer() {
         let own = i32::try_from(std::process::id()).unwrap();
         let mut pages = Pages::none();
         pages.sample_if_due(Duration::MAX);

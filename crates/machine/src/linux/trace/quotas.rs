@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_process_of_the_tree_is_looked_at() {
+    fn every_process_of_the_tree_is_read() {
         let mut quotas = Quotas::new(false);
         let fork = |parent, child, process| {
             event(EventKind::Fork {

@@ -1,4 +1,4 @@
-//! The columns before an event's own fields.
+//! Parses the columns before an event's own fields.
 //!
 //! ```text
 //!             bash-317     (    317) [001] d..2. 46132.168504: sched_switch: …
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A thread's name can contain anything: spaces, dashes, brackets, even text that looks like the
-//! columns. The kernel pads it to a fixed width, so the dash after it has a fixed place; it is
-//! searched for only if it is not there.
+//! columns. The kernel pads it to a fixed width, so the dash after it has a fixed position; only if
+//! it is not there, the line is searched for it.
 
 use crate::Tid;
 
@@ -30,24 +30,24 @@ pub(super) struct Columns<'a> {
 /// The padded width of names, except in the latency format.
 const NAME_WIDTH: usize = 16;
 
-/// The place of the dash: in the usual format, and in the latency format.
+/// Position of the dash in the usual format and in the latency format.
 const DASHES: [usize; 2] = [NAME_WIDTH, 8];
 
-/// Bytes to search for a dash that is not in its place.
+/// Bytes searched for a dash that is not at its position.
 const NAME_COLUMN: usize = 32;
 
 impl<'a> Columns<'a> {
-    /// Reads a line; `None` if it is not an event. The error is a clause about the time.
+    /// Parses a line; `None` if it is not an event. The error is a clause about the time.
     pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, String> {
-        // First, because a dash in a name could be taken for the one before the thread.
-        if let Some(place) = Place::parse_perf_script(line) {
-            return place.columns();
+        // This comes first because a dash in a name could be taken for the one before the thread.
+        if let Some(start) = LineStart::parse_perf_script(line) {
+            return start.parse_rest();
         }
         let searched = line.len().min(NAME_COLUMN);
         let dashes = DASHES.into_iter().chain(0..searched);
         for dash in dashes.filter(|dash| line.get(*dash) == Some(&b'-')) {
-            if let Some(place) = Place::parse(&line[dash + 1..]) {
-                return place.columns();
+            if let Some(start) = LineStart::parse(&line[dash + 1..]) {
+                return start.parse_rest();
             }
         }
         Ok(None)
@@ -55,35 +55,35 @@ impl<'a> Columns<'a> {
 }
 
 /// Did `perf script` print this event?
-pub(super) fn are_of_perf_script(line: &[u8]) -> bool {
-    Place::parse_perf_script(line).is_some()
+pub(super) fn is_from_perf_script(line: &[u8]) -> bool {
+    LineStart::parse_perf_script(line).is_some()
 }
 
 /// The columns before the time.
-struct Place<'a> {
+struct LineStart<'a> {
     thread: Tid,
     process: Option<Tid>,
     cpu: u32,
-    /// From the time on, possibly after flags.
+    /// The time and what follows it, possibly after flags.
     rest: &'a [u8],
     has_flags: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LineStart<'a> {
     /// `            bash   317 [001] `, or with the process `300/317`: perf pads a name to the same
     /// width, and adds a space.
     fn parse_perf_script(line: &'a [u8]) -> Option<Self> {
         let rest = line.get(NAME_WIDTH..)?.strip_prefix(b" ")?;
-        let (first, rest) = number(rest.trim_ascii_start())?;
+        let (first, rest) = parse_number(rest.trim_ascii_start())?;
         let (process, thread, rest) = match rest.strip_prefix(b"/") {
             None => (None, first, rest),
             Some(rest) => {
-                let (thread, rest) = number(rest)?;
+                let (thread, rest) = parse_number(rest)?;
                 (Some(Tid::try_from(first).ok()?), thread, rest)
             }
         };
         let rest = rest.trim_ascii_start().strip_prefix(b"[")?;
-        let (cpu, rest) = number(rest)?;
+        let (cpu, rest) = parse_number(rest)?;
         Some(Self {
             thread: Tid::try_from(thread).ok()?,
             process,
@@ -93,21 +93,22 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// Parses the text after the dash: `317 ( 317) [001] …`, or `317 1d..2. …`.
     fn parse(text: &'a [u8]) -> Option<Self> {
-        let (thread, rest) = number(text)?;
+        let (thread, rest) = parse_number(text)?;
         let thread = Tid::try_from(thread).ok()?;
         let mut rest = rest.strip_prefix(b" ")?.trim_ascii_start();
         let mut process = None;
         if let Some(inside) = rest.strip_prefix(b"(") {
             let end = inside.iter().position(|byte| *byte == b')')?;
             let name = inside[..end].trim_ascii();
-            process = number(name).and_then(|(process, _)| Tid::try_from(process).ok());
+            process = parse_number(name).and_then(|(process, _)| Tid::try_from(process).ok());
             let is_unknown = name.iter().all(|byte| *byte == b'-');
             (process.is_some() || is_unknown).then_some(())?;
             rest = inside[end + 1..].trim_ascii_start();
         }
         let is_bracketed = rest.first() == Some(&b'[');
-        let (cpu, rest) = number(if is_bracketed { &rest[1..] } else { rest })?;
+        let (cpu, rest) = parse_number(if is_bracketed { &rest[1..] } else { rest })?;
         let cpu = u32::try_from(cpu).ok()?;
         let rest = match is_bracketed {
             true => rest.strip_prefix(b"]")?,
@@ -123,15 +124,15 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn columns(self) -> Result<Option<Columns<'a>>, String> {
+    fn parse_rest(self) -> Result<Option<Columns<'a>>, String> {
         let mut rest = self.rest;
         if self.has_flags {
-            (_, rest) = word(rest);
+            (_, rest) = split_word(rest);
         }
-        let (mut time, mut after) = word(rest);
+        let (mut time, mut after) = split_word(rest);
         let is_time = |time: &[u8]| time.first().is_some_and(u8::is_ascii_digit);
         if !is_time(time) && !self.has_flags {
-            (time, after) = word(after);
+            (time, after) = split_word(after);
         }
         if !is_time(time) {
             return Ok(None);
@@ -140,11 +141,11 @@ impl<'a> Place<'a> {
         if let Some(rest) = after.strip_prefix(b" : ").filter(|_| !time.ends_with(b":")) {
             after = rest;
         }
-        let time_ns = nanoseconds(time)?;
-        let (mut name, mut arguments) = word(after);
-        // The period, if perf script prints it.
+        let time_ns = parse_time(time)?;
+        let (mut name, mut arguments) = split_word(after);
+        // perf script can print the period before the name.
         if !name.is_empty() && name.iter().all(u8::is_ascii_digit) {
-            (name, arguments) = word(arguments);
+            (name, arguments) = split_word(arguments);
         }
         let Some(name) = name.strip_suffix(b":") else {
             return Ok(None);
@@ -161,36 +162,35 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Up to the next space.
-fn word(text: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a text at the first space after its first word.
+fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|byte| *byte == b' ');
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// A whole number at the beginning.
-pub(super) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+/// Parses a whole number at the start of a text; also returns the rest.
+pub(super) fn parse_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = text.split_at(digits);
     let digits = std::str::from_utf8(digits).ok()?;
     Some((digits.parse().ok()?, rest))
 }
 
-/// `46132.168504:`, with up to nine decimals; `16444us!:` in the latency
-/// format.
-fn nanoseconds(text: &[u8]) -> Result<u64, String> {
+/// Parses `46132.168504:`, with up to nine decimals, or `16444us!:` in the latency format, to ns.
+fn parse_time(text: &[u8]) -> Result<u64, String> {
     let refused = || {
         let shown = text[..text.len().min(40)].escape_ascii();
         format!(
             "time '{shown}' is not in seconds; take a clock that has them: echo mono > trace_clock"
         )
     };
-    let (whole, rest) = number(text).ok_or_else(refused)?;
+    let (whole, rest) = parse_number(text).ok_or_else(refused)?;
     if rest.starts_with(b"us") {
         return whole.checked_mul(1000).ok_or_else(refused);
     }
     let decimals = rest.strip_prefix(b".").ok_or_else(refused)?;
-    let (part, end) = number(decimals).ok_or_else(refused)?;
+    let (part, end) = parse_number(decimals).ok_or_else(refused)?;
     let digits = u32::try_from(decimals.len() - end.len()).unwrap_or(u32::MAX);
     let scale = 9_u32.checked_sub(digits).map(|zeros| 10_u64.pow(zeros));
     let nanoseconds = whole.checked_mul(1_000_000_000);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn all_layouts_are_read() {
+    fn all_layouts_are_parsed() {
         let expected = |process| Some((317, process, 1, 46_132_168_504_000));
         for (line, process) in [
             (
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_look_like_columns() {
+    fn names_that_look_like_columns_are_skipped() {
         let expected = Some((317, None, 1, 1_000_000_000));
         check(
             "  -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_times_are_named() {
+    fn errors_quote_invalid_times() {
         for time in [
             "123456:",
             "1.0000000000:",

@@ -41,12 +41,12 @@ fn check_refusal(line: &str, part: &str) {
     assert!(!error.contains('\n'), "{error}");
 }
 
-fn switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
+fn make_switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
     EventKind::Switch { prev, left, next }
 }
 
 #[test]
-fn switches_are_read_in_all_styles() {
+fn switches_are_parsed_in_all_styles() {
     for (state, left) in [
         ("S", LeaveReason::Blocked),
         ("R", LeaveReason::Preempted),
@@ -59,17 +59,17 @@ fn switches_are_read_in_all_styles() {
             &format!(
                 "sched_switch: prev_comm=a b prev_pid=7 prev_prio=120 prev_state={state} ==> next_comm=swapper/1 next_pid=0 next_prio=120"
             ),
-            &[switch(7, left, 0)],
+            &[make_switch(7, left, 0)],
         );
         check(
             &format!("sched_switch:         a b:7 [120] {state} ==> swapper/1:0 [120]"),
-            &[switch(7, left, 0)],
+            &[make_switch(7, left, 0)],
         );
     }
     check(
         "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=b next_pid=8 next_prio=120",
         &[
-            switch(7, LeaveReason::Ended, 8),
+            make_switch(7, LeaveReason::Ended, 8),
             EventKind::Exit { thread: 7 },
         ],
     );
@@ -77,7 +77,7 @@ fn switches_are_read_in_all_styles() {
 
 /// A call chain follows each event if one was recorded.
 #[test]
-fn output_of_perf_script_is_read() {
+fn output_of_perf_script_is_parsed() {
     let text = "            perf 10358 [001] 44289.602113:       sched:sched_wakeup: comm=perf-exec pid=10360 prio=120 target_cpu=001
 \tffffffff810c8d1a ttwu_do_activate+0xba ([kernel.kallsyms])
 
@@ -92,7 +92,7 @@ fn output_of_perf_script_is_read() {
         seen.contains(&(
             44_289_602_168_000,
             1,
-            &switch(10358, LeaveReason::Blocked, 10360)
+            &make_switch(10358, LeaveReason::Blocked, 10360)
         )),
         "{seen:?}"
     );
@@ -102,7 +102,7 @@ fn output_of_perf_script_is_read() {
 }
 
 #[test]
-fn names_that_look_like_fields_are_names() {
+fn names_that_look_like_fields_are_parsed_as_names() {
     for name in [
         "x prev_pid=9 ",
         " ==> next_comm=",
@@ -115,7 +115,7 @@ fn names_that_look_like_fields_are_names() {
             &format!(
                 "sched_switch: prev_comm={name} prev_pid=7 prev_prio=120 prev_state=S ==> next_comm={name} next_pid=8 next_prio=120"
             ),
-            &[switch(7, LeaveReason::Blocked, 8)],
+            &[make_switch(7, LeaveReason::Blocked, 8)],
         );
         check(
             &format!("sched_wakeup: comm={name} pid=7 prio=120 target_cpu=003"),
@@ -128,13 +128,13 @@ fn names_that_look_like_fields_are_names() {
     for (name, next) in [("a:1 [2", "b:5 ["), ("a", "b:5 [0"), ("a b:", ":0")] {
         check(
             &format!("sched_switch: {name}:7 [0] R ==> {next}:8 [0]"),
-            &[switch(7, LeaveReason::Preempted, 8)],
+            &[make_switch(7, LeaveReason::Preempted, 8)],
         );
     }
 }
 
 #[test]
-fn wakeups_forks_and_ends_are_read() {
+fn wakeups_forks_and_exits_are_parsed() {
     let wake = [EventKind::Wake {
         thread: 7,
         target: 3,
@@ -171,7 +171,7 @@ fn wakeups_forks_and_ends_are_read() {
 }
 
 #[test]
-fn a_new_task_tells_threads_from_processes() {
+fn task_newtask_distinguishes_threads_from_processes() {
     let line =
         |time: u32, rest: &str| format!("            bash-317     [001] d..2. {time}.0: {rest}\n");
     let text = [
@@ -195,7 +195,7 @@ fn a_new_task_tells_threads_from_processes() {
 }
 
 #[test]
-fn a_waking_thread_is_queued_on_the_cpu_it_is_moved_to() {
+fn a_waking_thread_is_queued_on_the_cpu_to_which_it_is_moved() {
     let line =
         |time: u32, rest: &str| format!("            bash-317     [001] d..2. {time}.0: {rest}\n");
     let text = [
@@ -224,7 +224,7 @@ fn a_waking_thread_is_queued_on_the_cpu_it_is_moved_to() {
 }
 
 #[test]
-fn losses_stand_before_the_next_event_of_their_cpu() {
+fn losses_come_before_the_next_event_of_their_cpu() {
     let line = |cpu: u32, time: u32| {
         format!(
             "            bash-317     [00{cpu}] d..2. {time}.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n"
@@ -251,7 +251,7 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
 }
 
 #[test]
-fn odd_lines_are_counted_and_broken_ones_reported() {
+fn other_lines_are_counted_and_unreadable_ones_reported() {
     check_refusal(
         "sched_switch: prev_comm=a prev_pid=x prev_prio=120",
         "line 3: sched_switch: field 'prev_pid' is 'x', not a number",
@@ -299,7 +299,7 @@ fn odd_lines_are_counted_and_broken_ones_reported() {
 }
 
 #[test]
-fn a_process_is_followed_or_missed() {
+fn a_requested_process_is_followed_or_reported_as_missing() {
     let text = "            bash-317     (    300) [001] d..2. 1.0: sched_switch: prev_comm=a prev_pid=317 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
     let (events, imported) = import(text.as_bytes(), TraceSubject::Process(300)).unwrap();
     assert_eq!(imported.root, Some(317));
@@ -320,17 +320,17 @@ proptest::proptest! {
     fn names_that_look_like_fields_do_not_confuse_the_parser(name in "[ -~]{0,15}", other in "[ -~]{0,15}", prev in 1..99_999i32, next in 1..99_999i32) {
         let long = format!("            bash-317     [001] d..2. 1.0: sched_switch: prev_comm={name} prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm={other} next_pid={next} next_prio=120\n");
         let (events, _) = import(long.as_bytes(), TraceSubject::Default).unwrap();
-        proptest::prop_assert!(events.iter().any(|event| event.what == switch(prev, LeaveReason::Blocked, next)));
+        proptest::prop_assert!(events.iter().any(|event| event.what == make_switch(prev, LeaveReason::Blocked, next)));
     }
 
     #[test]
-    fn no_text_panics(text in "(\\PC{0,30}|[ -~]{0,20}-[0-9]{1,5} +\\[[0-9]{1,3}\\] [0-9.]{1,20}: sched_(switch|wakeup|process_exec|migrate_task): [ -~]{0,60}\n){0,6}") {
+    fn any_text_is_read_without_panic(text in "(\\PC{0,30}|[ -~]{0,20}-[0-9]{1,5} +\\[[0-9]{1,3}\\] [0-9.]{1,20}: sched_(switch|wakeup|process_exec|migrate_task): [ -~]{0,60}\n){0,6}") {
         let _ = import(text.as_bytes(), TraceSubject::Default);
     }
 }
 
 #[test]
-fn a_trace_of_centuries_is_refused_by_its_line() {
+fn a_trace_of_centuries_is_refused_with_its_line() {
     let switches = |time: &str| {
         let line = |cpu: u32, prev: u32| {
             format!(
@@ -356,7 +356,7 @@ const WITHOUT_SUCCESS: &str = "cpus=4
 ";
 
 #[test]
-fn a_wakeup_without_success_is_read() {
+fn a_wakeup_without_success_is_parsed() {
     let (events, imported) = import(WITHOUT_SUCCESS.as_bytes(), TraceSubject::Default).unwrap();
     let is_wakeup = |event: &&Event| matches!(event.what, EventKind::Wake { thread: 102, .. });
     let woken: Vec<u64> = events
@@ -370,7 +370,7 @@ fn a_wakeup_without_success_is_read() {
 
 /// A target beyond any machine once took 720 GB of memory.
 #[test]
-fn a_wakeup_on_a_made_up_cpu_contradicts() {
+fn a_wakeup_on_an_impossible_cpu_is_a_contradiction() {
     let text = WITHOUT_SUCCESS.replace("CPU:003", "CPU:4294967295");
     let machine = Topology::from_synthetic("core:4 pu:1").unwrap();
     let mut analysis = crate::Analysis::new(&machine, crate::Tier::Bpf.scope());
@@ -380,7 +380,7 @@ fn a_wakeup_on_a_made_up_cpu_contradicts() {
 }
 
 #[test]
-fn an_odd_field_costs_one_event() {
+fn an_unreadable_field_loses_one_event() {
     let count_after = |text: String| {
         let (events, imported) = import(text.as_bytes(), TraceSubject::Default).unwrap();
         let count = |is: fn(&EventKind) -> bool| events.iter().filter(|e| is(&e.what)).count();
@@ -415,7 +415,7 @@ fn a_period_before_the_event_is_skipped() {
     };
     for period in ["", "         1"] {
         let (events, _) = import(line(period).as_bytes(), TraceSubject::Default).unwrap();
-        let is_read = |event: &Event| event.what == switch(7, LeaveReason::Blocked, 8);
+        let is_read = |event: &Event| event.what == make_switch(7, LeaveReason::Blocked, 8);
         assert!(events.iter().any(is_read), "{period:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What was recorded (`perf_event_attr`), and the place of a record's general fields: time, thread,
-//! CPU, raw data.
+//! The recorded events (`perf_event_attr`), and where their records have time, thread, CPU and raw
+//! data.
 
 use foldhash::HashMap;
 
@@ -16,9 +16,9 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
 /// The size of the first version of `perf_event_attr`, bytes.
-pub(super) const MIN_ATTRIBUTE: usize = 64;
+pub(super) const MIN_ATTRIBUTE_BYTES: usize = 64;
 
-/// One event that was recorded.
+/// A recorded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Attribute {
     kind: u32,
@@ -31,8 +31,9 @@ struct Attribute {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes {
     all: Vec<Attribute>,
-    /// Some records do not begin with an id.
+    /// Some events have records that do not begin with an id.
     lacks_ids: bool,
+    /// Indices of attributes by the ids in records.
     by_id: HashMap<u64, usize>,
 }
 
@@ -58,7 +59,7 @@ impl Attributes {
         let sample_type = bytes.u64()?;
         let read_format = bytes.u64()?;
         let flags = bytes.u64()?;
-        // Bit fields begin at the other end there.
+        // On big-endian machines bit fields begin with the highest bit.
         let flags = match is_big_endian {
             true => flags.reverse_bits(),
             false => flags,
@@ -77,7 +78,7 @@ impl Attributes {
         Some(())
     }
 
-    /// An id in records of the last attribute.
+    /// Adds an id that records of the last attribute have.
     pub(super) fn add_id(&mut self, id: u64) {
         self.by_id.insert(id, self.all.len().saturating_sub(1));
     }
@@ -93,7 +94,7 @@ impl Attributes {
     }
 
     /// Did recording begin with the command's `exec`?
-    pub(super) fn start_command(&self) -> bool {
+    pub(super) fn starts_with_command(&self) -> bool {
         self.any(ENABLE_ON_EXEC)
     }
 
@@ -108,7 +109,7 @@ impl Attributes {
 
     fn find(&self, id: Option<u64>) -> Option<&Attribute> {
         let index = id.and_then(|id| self.by_id.get(&id)).copied();
-        // perf, too, takes the first one if a record has no id.
+        // Without an id perf, too, uses the first event.
         self.all.get(index.unwrap_or(0))
     }
 

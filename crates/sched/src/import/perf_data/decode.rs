@@ -1,4 +1,4 @@
-//! The content of one kernel record.
+//! Decodes the content of a kernel record.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -9,7 +9,6 @@ use crate::import::raw_event::{Comm, NamedThread, RawEvent, RawKind};
 use crate::perf::{Bytes, CommonFields, Decoded, Record, Task, kind};
 use crate::{Field, FormatError, LeaveReason, States, Tid, TracepointFormat};
 
-/// Reads the kernel's records.
 #[derive(Debug)]
 pub(super) struct Decoder {
     is_big_endian: bool,
@@ -18,11 +17,12 @@ pub(super) struct Decoder {
     has_switch_tracepoint: bool,
     /// The thread on each CPU after its last switch record.
     running: HashMap<u32, Tid>,
+    /// Lost records, reported with a time and without.
     lost: u64,
     lost_untimed: u64,
 }
 
-/// A tracepoint with the places of the fields it needs.
+/// A tracepoint, with the positions of the fields that are used.
 #[derive(Debug, Clone)]
 enum Tracepoint {
     Switch {
@@ -42,7 +42,7 @@ enum Tracepoint {
     Exit(Field),
 }
 
-/// A thread in a tracepoint: its id, and its name if any.
+/// The fields of a thread in a tracepoint: its id, and its name if any.
 #[derive(Debug, Clone, Copy)]
 struct TaskFields {
     thread: Field,
@@ -61,7 +61,7 @@ impl TaskFields {
         })
     }
 
-    fn read(&self, raw: &[u8], is_big_endian: bool) -> Option<NamedThread> {
+    fn decode(&self, raw: &[u8], is_big_endian: bool) -> Option<NamedThread> {
         let name = self.name.and_then(|name| name.text(raw, is_big_endian));
         Some(NamedThread {
             thread: self.thread.small(raw, is_big_endian)?,
@@ -71,28 +71,28 @@ impl TaskFields {
 }
 
 impl Tracepoint {
-    /// `None` if it is not needed.
+    /// `None` for a tracepoint that is not used.
     fn from_format(
         format: &TracepointFormat,
         has_task_records: bool,
     ) -> Result<Option<Self>, FormatError> {
-        let person = || TaskFields::from_format(format, "pid", "comm");
+        let task = || TaskFields::from_format(format, "pid", "comm");
         Ok(Some(match format.name.as_str() {
             "sched_switch" => Self::Switch {
                 prev: TaskFields::from_format(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
                 next: TaskFields::from_format(format, "next_pid", "next_comm")?,
-                // Those of the recording kernel, if known.
+                // The states of the recording kernel, if known.
                 states: format.states.unwrap_or(States::USUAL),
             },
             "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
-                who: person()?,
+                who: task()?,
                 target: format.number("target_cpu")?,
                 is_new: format.name == "sched_wakeup_new",
             },
-            "sched_waking" => Self::Waking(person()?, format.number("target_cpu")?),
-            "sched_migrate_task" => Self::Moved(person()?, format.number("dest_cpu")?),
-            // perf's own records are better: they have the process.
+            "sched_waking" => Self::Waking(task()?, format.number("target_cpu")?),
+            "sched_migrate_task" => Self::Moved(task()?, format.number("dest_cpu")?),
+            // perf's own records of forks and exits are better: they contain the process.
             "sched_process_fork" if !has_task_records => Self::Fork(
                 format.number("parent_pid")?,
                 TaskFields::from_format(format, "child_pid", "child_comm")?,
@@ -131,7 +131,7 @@ impl Decoder {
         };
         if !decoder.can_see_switches() && header.is_cut {
             let what = "the file ends before the descriptions of its tracepoints, which perf writes last; without them nothing in it can be read";
-            return Err(ImportError::damaged_error(header.data.end, what));
+            return Err(ImportError::damaged(header.data.end, what));
         }
         Ok(decoder)
     }
@@ -183,12 +183,12 @@ impl Decoder {
                 };
                 Ok(raw_event(common, what))
             }
-            Record::Fork(task) => Ok(raw_event(at(task), fork(task))),
+            Record::Fork(task) => Ok(raw_event(at(task), fork_event(task))),
             Record::Exit(task) => {
                 let thread = task.thread;
                 Ok(raw_event(at(task), RawKind::Exit { thread }))
             }
-            Record::Lost { records } => Ok(self.lose(common, records)),
+            Record::Lost { records } => Ok(self.count_lost(common, records)),
             Record::Switch {
                 other,
                 is_out,
@@ -199,7 +199,7 @@ impl Decoder {
                 } else {
                     LeaveReason::Blocked
                 };
-                self.switch(common, other, is_out, left).map(Some)
+                self.decode_switch(common, other, is_out, left).map(Some)
             }
             _ => Ok(None),
         }
@@ -214,7 +214,7 @@ impl Decoder {
         let Some(tracepoint) = id.and_then(|id| self.tracepoints.get(&id)) else {
             return Ok(None);
         };
-        let what = self.tracepoint(tracepoint, raw).ok_or_else(short)?;
+        let what = self.decode_tracepoint(tracepoint, raw).ok_or_else(short)?;
         let (Some(time_ns), Some(cpu)) = (common.time_ns, common.cpu) else {
             return Err(format!("samples without {MISSING}"));
         };
@@ -226,7 +226,7 @@ impl Decoder {
         }))
     }
 
-    fn tracepoint(&self, tracepoint: &Tracepoint, raw: &[u8]) -> Option<RawKind> {
+    fn decode_tracepoint(&self, tracepoint: &Tracepoint, raw: &[u8]) -> Option<RawKind> {
         let big = self.is_big_endian;
         let cpu = |field: &Field| u32::try_from(field.small(raw, big)?).ok();
         Some(match tracepoint {
@@ -236,30 +236,30 @@ impl Decoder {
                 states,
                 next,
             } => RawKind::Switch {
-                prev: prev.read(raw, big)?,
-                left: states.left(state.number(raw, big)?.cast_unsigned()),
-                next: next.read(raw, big)?,
+                prev: prev.decode(raw, big)?,
+                left: states.find_leave_reason(state.number(raw, big)?.cast_unsigned()),
+                next: next.decode(raw, big)?,
             },
             Tracepoint::Wakeup {
                 who,
                 target,
                 is_new,
             } => RawKind::Wakeup {
-                who: who.read(raw, big)?,
+                who: who.decode(raw, big)?,
                 target: cpu(target)?,
                 is_new: *is_new,
             },
             Tracepoint::Waking(who, target) => RawKind::Waking {
-                who: who.read(raw, big)?,
+                who: who.decode(raw, big)?,
                 target: cpu(target)?,
             },
             Tracepoint::Moved(who, target) => RawKind::Moved {
-                who: who.read(raw, big)?,
+                who: who.decode(raw, big)?,
                 target: cpu(target)?,
             },
             Tracepoint::Fork(parent, child) => RawKind::Fork {
                 parent: parent.small(raw, big)?,
-                child: child.read(raw, big)?,
+                child: child.decode(raw, big)?,
                 process: None,
             },
             Tracepoint::Exit(thread) => RawKind::Exit {
@@ -268,8 +268,8 @@ impl Decoder {
         })
     }
 
-    /// A switch record; `other` is the other thread in a record of a whole CPU.
-    fn switch(
+    /// Decodes a switch record; `other` is the other thread in a record of a whole CPU.
+    fn decode_switch(
         &mut self,
         common: CommonFields,
         other: Option<Tid>,
@@ -283,7 +283,7 @@ impl Decoder {
         let what = match (other, is_out) {
             (None, true) => RawKind::Out { thread, left },
             (None, false) => RawKind::In { thread },
-            (Some(other), _) => self.wide_switch(cpu, thread, left, other, is_out),
+            (Some(other), _) => self.decode_cpu_wide_switch(cpu, thread, left, other, is_out),
         };
         Ok(RawEvent {
             time_ns,
@@ -293,10 +293,10 @@ impl Decoder {
         })
     }
 
-    /// Each switch of a CPU is recorded twice, by the leaving and by the arriving thread; the
-    /// second counts only if the first was lost. A thread that is dead when it leaves has no id any
-    /// more (-1).
-    fn wide_switch(
+    /// Each switch of a CPU is recorded twice, for the leaving and for the arriving thread; the
+    /// second record counts only if the first was lost. A thread that has ended when it leaves has
+    /// the id −1.
+    fn decode_cpu_wide_switch(
         &mut self,
         cpu: u32,
         thread: Tid,
@@ -310,21 +310,21 @@ impl Decoder {
         };
         let before = self.running.insert(cpu, next);
         if !is_out && before == Some(next) {
-            return RawKind::Nothing;
+            return RawKind::Other;
         }
         let prev = match (prev, before) {
             (-1, Some(before)) => before,
             (prev, _) => prev,
         };
         RawKind::Switch {
-            prev: nameless(prev),
+            prev: without_name(prev),
             left,
-            next: nameless(next),
+            next: without_name(next),
         }
     }
 
-    /// Records were lost. perf also sums them up at the end, without a time.
-    fn lose(&mut self, common: CommonFields, records: u64) -> Option<RawEvent> {
+    /// Counts lost records. perf also reports their sum at the end, without a time.
+    fn count_lost(&mut self, common: CommonFields, records: u64) -> Option<RawEvent> {
         let has_time = common.time_ns.is_some_and(|time| time > 0);
         if !has_time || common.cpu.is_none() {
             self.lost_untimed = self.lost_untimed.saturating_add(records);
@@ -350,22 +350,22 @@ fn raw_event(common: CommonFields, what: RawKind) -> Option<RawEvent> {
     })
 }
 
-/// A fork. perf reports existing threads as forked at time 0.
-fn fork(task: Task) -> RawKind {
+/// The event of a fork record. perf reports existing threads as forked at time 0.
+fn fork_event(task: Task) -> RawKind {
     match task.time_ns {
-        0 => RawKind::There {
+        0 => RawKind::Existing {
             thread: task.thread,
             process: task.process,
         },
         _ => RawKind::Fork {
             parent: task.parent,
-            child: nameless(task.thread),
+            child: without_name(task.thread),
             process: Some(task.process),
         },
     }
 }
 
-fn nameless(thread: Tid) -> NamedThread {
+fn without_name(thread: Tid) -> NamedThread {
     NamedThread {
         thread,
         name: Comm::default(),

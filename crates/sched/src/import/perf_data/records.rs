@@ -1,8 +1,8 @@
-//! The records of `perf.data`, one after the other, including perf's own between the kernel's.
+//! Reads the records of `perf.data`, including perf's own between the kernel's.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use super::attributes::MIN_ATTRIBUTE;
+use super::attributes::MIN_ATTRIBUTE_BYTES;
 use super::decode::Decoder;
 use super::header::Header;
 use super::unpack::Unpacker;
@@ -20,18 +20,16 @@ const HEADER_FEATURE: u32 = 80;
 const COMPRESSED: u32 = 81;
 const COMPRESSED2: u32 = 83;
 
-/// Type, flags, size.
-const HEAD: u64 = HEAD_BYTES as u64;
+/// Bytes of a record's type, flags and size.
 const HEAD_BYTES: usize = 8;
 
-/// What comes next in the file.
-pub(super) enum Next {
-    RawEvent(RawEvent),
-    /// All CPUs' buffers were read once.
-    RoundOver,
-    /// Nothing relevant.
+pub(super) enum NextRecord {
+    Event(RawEvent),
+    /// perf had read the buffers of all CPUs once.
+    EndOfRound,
+    /// A record that does not matter.
     Skipped,
-    End,
+    EndOfFile,
 }
 
 /// Reads records.
@@ -54,7 +52,7 @@ struct Head {
 }
 
 impl<R: BufRead> Records<R> {
-    /// `reader` is at the first record.
+    /// `reader` must be at the first record.
     pub(super) fn new(reader: R, header: &Header) -> Self {
         Self {
             reader,
@@ -68,27 +66,27 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// The preamble of a pipe before the kernel's first event.
+    /// Reads perf's own records before the kernel's first one in a pipe: attributes and features.
     pub(super) fn read_preamble(&mut self, header: &mut Header) -> Result<(), ImportError> {
-        while self.peek()?.is_some_and(|kind| kind >= FIRST_OWN) {
+        while self.peek_kind()?.is_some_and(|kind| kind >= FIRST_OWN) {
             let begin = self.offset;
             let Some(head) = self.read_record()? else {
                 break;
             };
             match head.kind {
-                HEADER_ATTR => take_attribute(header, &self.body, begin)?,
+                HEADER_ATTR => add_attribute(header, &self.body, begin)?,
                 HEADER_FEATURE => {
                     let mut bytes = Bytes::new(&self.body, self.is_big_endian);
                     let feature = bytes.u64().and_then(|f| usize::try_from(f).ok());
                     if let Some(feature) = feature {
-                        header.take_feature(feature, bytes.rest(), begin)?;
+                        header.decode_feature(feature, bytes.rest(), begin)?;
                     }
                 }
                 TRACING_DATA => {
-                    let size = self.payload()?;
+                    let size = self.payload_bytes()?;
                     let mut section = Vec::new();
                     self.reader.by_ref().take(size).read_to_end(&mut section)?;
-                    header.take_tracing_data(&section, self.offset)?;
+                    header.decode_tracing_data(&section, self.offset)?;
                     self.offset = self.offset.saturating_add(size);
                 }
                 AUXTRACE => self.skip_payload()?,
@@ -98,38 +96,38 @@ impl<R: BufRead> Records<R> {
         Ok(())
     }
 
-    /// The next record.
-    pub(super) fn next(&mut self, decoder: &mut Decoder) -> Result<Next, ImportError> {
+    /// Reads the next record.
+    pub(super) fn next(&mut self, decoder: &mut Decoder) -> Result<NextRecord, ImportError> {
         if let Some(head) = self.unpack_record()? {
             return self.decode(&head, self.offset, decoder);
         }
         let begin = self.offset;
         let Some(head) = self.read_record()? else {
             return Ok(match self.unpacker.finish() {
-                true => Next::Skipped,
-                false => Next::End,
+                true => NextRecord::Skipped,
+                false => NextRecord::EndOfFile,
             });
         };
         match head.kind {
-            FINISHED_ROUND if !self.unpacker.has_begun() => return Ok(Next::RoundOver),
+            FINISHED_ROUND if !self.unpacker.has_begun() => return Ok(NextRecord::EndOfRound),
             COMPRESSED | COMPRESSED2 => {
                 let mut packed = Bytes::new(&self.body, self.is_big_endian);
                 let packed = match head.kind {
                     COMPRESSED => Some(packed.rest()),
-                    // Padded; the length comes first.
+                    // The length comes first, since the bytes are padded.
                     _ => packed
                         .u64()
                         .and_then(|size| packed.take(usize::try_from(size).ok()?)),
                 };
                 let packed = packed.ok_or_else(|| "a compressed record is cut off".to_owned());
                 let pushed = packed.and_then(|packed| self.unpacker.push(packed));
-                pushed.map_err(|what| ImportError::damaged_error(begin, what))?;
+                pushed.map_err(|what| ImportError::damaged(begin, what))?;
             }
             TRACING_DATA | AUXTRACE => self.skip_payload()?,
             FIRST_OWN.. => {}
             _ => return self.decode(&head, begin, decoder),
         }
-        Ok(Next::Skipped)
+        Ok(NextRecord::Skipped)
     }
 
     /// Decodes the record in `body`.
@@ -138,7 +136,7 @@ impl<R: BufRead> Records<R> {
         head: &Head,
         begin: u64,
         decoder: &mut Decoder,
-    ) -> Result<Next, ImportError> {
+    ) -> Result<NextRecord, ImportError> {
         let body = Bytes::new(&self.body, self.is_big_endian);
         let raw = decoder.decode(head.kind, head.misc, body);
         let raw = raw.and_then(|raw| {
@@ -147,30 +145,34 @@ impl<R: BufRead> Records<R> {
             let checked = timed.map(|raw| self.first_time.check(raw.time_ns));
             checked.transpose().map(|_| raw)
         });
-        let raw = raw.map_err(|what| ImportError::damaged_error(begin, what))?;
-        Ok(raw.map_or(Next::Skipped, Next::RawEvent))
+        let raw = raw.map_err(|what| ImportError::damaged(begin, what))?;
+        Ok(raw.map_or(NextRecord::Skipped, NextRecord::Event))
     }
 
-    /// Takes a record that was compressed into `body`; `None` if none is complete.
+    /// Moves a record that was compressed into `body`; `None` if none is complete.
     fn unpack_record(&mut self) -> Result<Option<Head>, ImportError> {
         let Some(bytes) = self.unpacker.peek(HEAD_BYTES) else {
             return Ok(None);
         };
         let head = read_head(bytes, self.is_big_endian);
-        let head = head.map_err(|what| ImportError::damaged_error(self.offset, what))?;
+        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
         let Some(bytes) = self.unpacker.peek(HEAD_BYTES + head.size) else {
             return Ok(None);
         };
         self.body.clear();
         self.body.extend_from_slice(&bytes[HEAD_BYTES..]);
-        self.unpacker.take(HEAD_BYTES + head.size);
+        self.unpacker.skip(HEAD_BYTES + head.size);
         Ok(Some(head))
     }
 
-    /// Notes on truncation.
+    /// A note if the file is truncated.
     pub(super) fn notes(&self) -> Option<String> {
-        let what = "The file ends in the middle of a record, at byte";
-        self.is_cut.then(|| format!("{what} {}.", self.offset))
+        self.is_cut.then(|| {
+            format!(
+                "The file ends in the middle of a record, at byte {}.",
+                self.offset
+            )
+        })
     }
 
     /// Reads a record into `body`; `None` at the end.
@@ -184,35 +186,35 @@ impl<R: BufRead> Records<R> {
             return Ok(None);
         }
         let head = read_head(&head, self.is_big_endian);
-        let head = head.map_err(|what| ImportError::damaged_error(self.offset, what))?;
+        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
         self.body.resize(head.size, 0);
         if !fill(&mut self.reader, &mut self.body)? {
             self.is_cut = true;
             return Ok(None);
         }
-        self.offset += HEAD + head.size as u64;
+        self.offset += (HEAD_BYTES + head.size) as u64;
         Ok(Some(head))
     }
 
     /// The type of the next record.
-    fn peek(&mut self) -> Result<Option<u32>, ImportError> {
+    fn peek_kind(&mut self) -> Result<Option<u32>, ImportError> {
         let bytes = self.reader.fill_buf()?;
         Ok(Bytes::new(bytes, self.is_big_endian).u32())
     }
 
-    /// Bytes after the record just read that are not part of it.
-    fn payload(&self) -> Result<u64, ImportError> {
+    /// Number of bytes that follow the record just read without being part of it.
+    fn payload_bytes(&self) -> Result<u64, ImportError> {
         // Tracing data has a four-byte length, AUX an eight-byte one.
         let mut bytes = Bytes::new(&self.body, self.is_big_endian);
         let size = match self.body.len() {
             0..12 => bytes.u32().map(u64::from),
             _ => bytes.u64(),
         };
-        size.ok_or_else(|| ImportError::damaged_error(self.offset, "a record without its length"))
+        size.ok_or_else(|| ImportError::damaged(self.offset, "a record without its length"))
     }
 
     fn skip_payload(&mut self) -> Result<(), ImportError> {
-        let size = self.payload()?;
+        let size = self.payload_bytes()?;
         let skipped = io::copy(&mut self.reader.by_ref().take(size), &mut io::sink())?;
         self.is_cut |= skipped < size;
         self.offset = self.offset.saturating_add(size);
@@ -220,37 +222,33 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// The eight-byte head of a record.
 fn read_head(bytes: &[u8], is_big_endian: bool) -> Result<Head, String> {
     let mut bytes = Bytes::new(bytes, is_big_endian);
     let fields = (bytes.u32(), bytes.u16(), bytes.u16());
     let (Some(kind), Some(misc), Some(size)) = fields else {
         return Err("a record without its head".to_owned());
     };
-    let rest = u64::from(size).checked_sub(HEAD);
-    let rest = rest.and_then(|rest| usize::try_from(rest).ok());
+    let rest = usize::from(size).checked_sub(HEAD_BYTES);
     let size = rest.ok_or_else(|| format!("a record of type {kind} with {size} bytes"))?;
     Ok(Head { kind, misc, size })
 }
 
-/// An attribute in a pipe, followed by its ids.
-fn take_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), ImportError> {
+/// Adds an attribute in a pipe, which its ids follow.
+fn add_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), ImportError> {
     let is_big_endian = header.is_big_endian;
     let mut bytes = Bytes::new(body, is_big_endian);
     let mut size = bytes;
     let size = size.skip(4).and_then(|()| size.u32());
     let size = size.and_then(|size| usize::try_from(size).ok());
-    let size = size.filter(|size| *size >= MIN_ATTRIBUTE);
+    let size = size.filter(|size| *size >= MIN_ATTRIBUTE_BYTES);
     let raw = size.and_then(|size| bytes.take(size));
     let is_bounded = header.attributes.len() < 1 << 14;
-    let taken = raw.filter(|_| is_bounded).and_then(|raw| {
+    let added = raw.filter(|_| is_bounded).and_then(|raw| {
         let raw = Bytes::new(raw, is_big_endian);
         header.attributes.add(raw, is_big_endian)
     });
-    taken.ok_or_else(|| {
-        ImportError::damaged_error(begin, "the description of an event is cut off")
-    })?;
-    header.take_ids(bytes.rest());
+    added.ok_or_else(|| ImportError::damaged(begin, "the description of an event is cut off"))?;
+    header.add_ids(bytes.rest());
     Ok(())
 }
 

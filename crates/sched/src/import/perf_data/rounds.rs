@@ -1,48 +1,48 @@
 //! Sorts records by time.
 //!
-//! perf writes one CPU's buffer after the other and marks the end of each round: records after such
-//! a mark are younger than all records before the previous mark. That bounds the records held here
-//! (see `tools/perf/util/ordered-events.c`).
+//! perf writes one CPU's buffer after the other, round by round, and marks the end of each round:
+//! all records after a mark are later than those before the previous mark. This limits the records
+//! that are held here (see `tools/perf/util/ordered-events.c`).
 
 use crate::import::raw_event::RawEvent;
 
-/// Limits the waiting records; a file with longer rounds is read slightly out of order, to bound
-/// memory.
+/// Limits the records that are held; a file with longer rounds is read slightly out of order.
 const MAX_WAITING: usize = 1 << 20;
 
-/// Records that wait for earlier ones.
+/// Holds records until no earlier one can follow.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct RecordSorter {
     waiting: Vec<RawEvent>,
-    /// The latest moment seen.
+    /// Time of the latest record so far.
     latest_ns: u64,
     /// Records up to this time can be emitted at the next mark.
     safe_ns: u64,
     /// Time of the last emitted record.
-    handed_ns: u64,
+    emitted_ns: u64,
+    /// Records that came after a later one was emitted.
     late: u64,
     is_begun: bool,
 }
 
-impl Rounds {
-    pub(super) fn push(&mut self, raw: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
+impl RecordSorter {
+    pub(super) fn push(&mut self, raw: RawEvent, emit: &mut dyn FnMut(&RawEvent)) {
         self.latest_ns = self.latest_ns.max(raw.time_ns);
         self.waiting.push(raw);
         if self.waiting.len() >= MAX_WAITING {
             self.waiting.sort_by_key(|raw| raw.time_ns);
             let middle = self.waiting[MAX_WAITING / 2].time_ns;
-            self.hand_on_until(middle, hand_on);
+            self.emit_until(middle, emit);
         }
     }
 
-    /// A mark.
-    pub(super) fn end_round(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.hand_on_until(self.safe_ns, hand_on);
+    /// Handles a mark.
+    pub(super) fn end_round(&mut self, emit: &mut dyn FnMut(&RawEvent)) {
+        self.emit_until(self.safe_ns, emit);
         self.safe_ns = self.latest_ns;
     }
 
-    pub(super) fn finish(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.hand_on_until(u64::MAX, hand_on);
+    pub(super) fn finish(&mut self, emit: &mut dyn FnMut(&RawEvent)) {
+        self.emit_until(u64::MAX, emit);
     }
 
     pub(super) fn notes(&self) -> Option<String> {
@@ -54,29 +54,28 @@ impl Rounds {
         })
     }
 
-    fn hand_on_until(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&RawEvent)) {
+    fn emit_until(&mut self, until_ns: u64, emit: &mut dyn FnMut(&RawEvent)) {
         if until_ns == 0 {
             return;
         }
-        // Stable: records of one moment keep their order.
+        // The sort is stable: records of the same time keep their order.
         self.waiting.sort_by_key(|raw| raw.time_ns);
         if !self.is_begun {
-            // Records of existing threads have no time; they count from the first moment that has
-            // one.
+            // Records of existing threads have no time: they get that of the first one with a time.
             let Some(first) = self.waiting.iter().find(|raw| raw.time_ns > 0) else {
                 return;
             };
-            self.handed_ns = first.time_ns;
+            self.emitted_ns = first.time_ns;
             self.is_begun = true;
         }
         let end = self.waiting.partition_point(|raw| raw.time_ns <= until_ns);
         for mut raw in self.waiting.drain(..end) {
             if raw.time_ns == 0 {
-                raw.time_ns = self.handed_ns;
+                raw.time_ns = self.emitted_ns;
             }
-            self.late += u64::from(raw.time_ns < self.handed_ns);
-            self.handed_ns = self.handed_ns.max(raw.time_ns);
-            hand_on(&raw);
+            self.late += u64::from(raw.time_ns < self.emitted_ns);
+            self.emitted_ns = self.emitted_ns.max(raw.time_ns);
+            emit(&raw);
         }
     }
 }
@@ -87,15 +86,15 @@ mod tests {
     use crate::import::raw_event::RawKind;
 
     #[test]
-    fn two_rounds_make_one_order() {
+    fn records_of_several_rounds_are_sorted() {
         let mut seen = Vec::new();
-        let mut rounds = Rounds::default();
+        let mut rounds = RecordSorter::default();
         let mut take = |raw: &RawEvent| seen.push((raw.time_ns, raw.cpu));
         let raw = |time_ns, cpu| RawEvent {
             time_ns,
             cpu,
             current: None,
-            what: RawKind::Nothing,
+            what: RawKind::Other,
         };
         for round in [
             &[(0, 9), (10, 0), (30, 0), (20, 1)][..],

@@ -1,4 +1,4 @@
-//! Files made here, record by record, in both byte orders.
+//! Builds files record by record, in both byte orders, and imports them.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use crate::{Event, EventKind, LeaveReason, Tid};
 const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7;
 const FLAGS: u64 = 1 << 13 | 1 << 18 | 1 << 26;
 
-/// A file that grows.
+/// A file under construction.
 #[derive(Clone)]
 struct File {
     bytes: Vec<u8>,
@@ -25,7 +25,7 @@ impl File {
         }
     }
 
-    fn number(&mut self, value: u64, size: usize) {
+    fn push_number(&mut self, value: u64, size: usize) {
         match self.is_big_endian {
             true => self.bytes.extend(&value.to_be_bytes()[8 - size..]),
             false => self.bytes.extend(&value.to_le_bytes()[..size]),
@@ -33,43 +33,51 @@ impl File {
     }
 
     fn push_words(&mut self, values: &[u64]) {
-        values.iter().for_each(|value| self.number(*value, 8));
+        values.iter().for_each(|value| self.push_number(*value, 8));
     }
 
     fn push_halves(&mut self, values: &[i32]) {
         let unsigned = values.iter().map(|value| value.cast_unsigned());
-        unsigned.for_each(|value| self.number(value.into(), 4));
+        unsigned.for_each(|value| self.push_number(value.into(), 4));
     }
 
-    /// A record, with the running thread, time and CPU at its end.
-    fn record(&mut self, kind: u64, misc: u64, inside: &Self, who: (i32, i32), at: u64, cpu: u64) {
-        self.number(kind, 4);
-        self.number(misc, 2);
-        self.number(8 + inside.bytes.len() as u64 + 24, 2);
+    /// Appends a record, with the running thread, time and CPU at its end.
+    fn push_record(
+        &mut self,
+        kind: u64,
+        misc: u64,
+        inside: &Self,
+        who: (i32, i32),
+        at: u64,
+        cpu: u64,
+    ) {
+        self.push_number(kind, 4);
+        self.push_number(misc, 2);
+        self.push_number(8 + inside.bytes.len() as u64 + 24, 2);
         self.bytes.extend(&inside.bytes);
         self.push_halves(&[who.0, who.1]);
-        self.number(at, 8);
-        self.number(cpu, 4);
-        self.number(0, 4);
+        self.push_number(at, 8);
+        self.push_number(cpu, 4);
+        self.push_number(0, 4);
     }
 
-    fn part(&self) -> Self {
+    fn new_part(&self) -> Self {
         Self::new(self.is_big_endian)
     }
 
-    /// A switch; `other` makes it one that saw the whole CPU.
-    fn switch(&mut self, at: u64, cpu: u64, thread: Tid, misc: u64, other: Option<Tid>) {
-        let mut inside = self.part();
+    /// Appends a switch record; with `other`, one of a whole CPU.
+    fn push_switch(&mut self, at: u64, cpu: u64, thread: Tid, misc: u64, other: Option<Tid>) {
+        let mut inside = self.new_part();
         if let Some(other) = other {
             inside.push_halves(&[other, other]);
         }
         let kind = if other.is_some() { 15 } else { 14 };
-        self.record(kind, misc, &inside, (thread, thread), at, cpu);
+        self.push_record(kind, misc, &inside, (thread, thread), at, cpu);
     }
 
-    /// A whole file with these records.
-    fn whole(&self) -> Vec<u8> {
-        let mut file = self.part();
+    /// The bytes of the file: header and records.
+    fn finish(&self) -> Vec<u8> {
+        let mut file = self.new_part();
         file.bytes.extend(match self.is_big_endian {
             true => b"2ELIFREP",
             false => b"PERFILE2",
@@ -93,7 +101,7 @@ impl File {
 const OUT: u64 = 1 << 13;
 const PREEMPTED: u64 = 1 << 14;
 
-fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
+fn import(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
     let mut events: Vec<Event> = Vec::new();
     let import = Import::open(Cursor::new(bytes))?;
     let imported = import.read(TraceSubject::Default, &mut |batch| {
@@ -102,34 +110,34 @@ fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
     Ok((events, imported))
 }
 
-fn whats(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
-    let (events, _) = read(bytes).unwrap();
+fn read_events(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
+    let (events, _) = import(bytes).unwrap();
     let parts = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
     parts.collect()
 }
 
 #[test]
-fn both_byte_orders_say_the_same() {
+fn both_byte_orders_give_the_same_events() {
     let both = [false, true].map(|is_big_endian| {
         let mut file = File::new(is_big_endian);
-        let mut comm = file.part();
+        let mut comm = file.new_part();
         comm.push_halves(&[7, 7]);
         comm.bytes.extend(b"perf-exec\0\0\0\0\0\0\0");
-        file.record(3, 0, &comm, (0, 0), 0, 0);
+        file.push_record(3, 0, &comm, (0, 0), 0, 0);
         comm.bytes.truncate(8);
         comm.bytes.extend(b"prog\0\0\0\0");
-        file.record(3, OUT, &comm, (7, 7), 100, 2);
-        file.switch(110, 2, 7, OUT | PREEMPTED, None);
-        file.switch(130, 3, 7, 0, None);
-        let mut fork = file.part();
+        file.push_record(3, OUT, &comm, (7, 7), 100, 2);
+        file.push_switch(110, 2, 7, OUT | PREEMPTED, None);
+        file.push_switch(130, 3, 7, 0, None);
+        let mut fork = file.new_part();
         fork.push_halves(&[7, 7, 8, 7]);
-        fork.number(140, 8);
-        file.record(7, 0, &fork, (7, 7), 140, 3);
-        let mut exit = file.part();
+        fork.push_number(140, 8);
+        file.push_record(7, 0, &fork, (7, 7), 140, 3);
+        let mut exit = file.new_part();
         exit.push_halves(&[7, 7, 7, 7]);
-        exit.number(150, 8);
-        file.record(4, 0, &exit, (7, 7), 150, 3);
-        whats(&file.whole())
+        exit.push_number(150, 8);
+        file.push_record(4, 0, &exit, (7, 7), 150, 3);
+        read_events(&file.finish())
     });
     let name = |thread, name: &str| EventKind::Name {
         thread,
@@ -178,24 +186,24 @@ fn both_byte_orders_say_the_same() {
 }
 
 #[test]
-fn whole_cpus_are_reported_twice_and_count_once() {
+fn switches_recorded_twice_count_once() {
     let mut file = File::new(false);
-    file.switch(100, 0, 0, OUT | PREEMPTED, Some(7));
-    file.switch(100, 0, 7, 0, Some(0));
+    file.push_switch(100, 0, 0, OUT | PREEMPTED, Some(7));
+    file.push_switch(100, 0, 7, 0, Some(0));
     // The first half of this one was lost.
-    let mut lost = file.part();
+    let mut lost = file.new_part();
     lost.push_words(&[0, 5]);
-    file.record(2, 0, &lost, (7, 7), 120, 0);
-    file.switch(130, 0, 8, 0, Some(9));
+    file.push_record(2, 0, &lost, (7, 7), 120, 0);
+    file.push_switch(130, 0, 8, 0, Some(9));
     // A thread that is dead when it leaves.
-    file.switch(140, 0, -1, OUT, Some(0));
+    file.push_switch(140, 0, -1, OUT, Some(0));
     // perf's summary at the end adds nothing.
-    let mut sum = file.part();
+    let mut sum = file.new_part();
     sum.push_words(&[5]);
-    file.record(13, 0, &sum, (0, 0), 0, 0);
+    file.push_record(13, 0, &sum, (0, 0), 0, 0);
     let switch = |prev, left, next| EventKind::Switch { prev, left, next };
-    let bytes = file.whole();
-    let found: Vec<_> = whats(&bytes)
+    let bytes = file.finish();
+    let found: Vec<_> = read_events(&bytes)
         .into_iter()
         .filter(|(_, _, what)| !matches!(what, EventKind::Known { .. }))
         .collect();
@@ -208,7 +216,7 @@ fn whole_cpus_are_reported_twice_and_count_once() {
             (140, 0, switch(8, LeaveReason::Blocked, 0)),
         ]
     );
-    let (_, imported) = read(&bytes).unwrap();
+    let (_, imported) = import(&bytes).unwrap();
     assert_eq!(
         imported.notes,
         ["The file reports 5 records lost during recording."]
@@ -216,16 +224,16 @@ fn whole_cpus_are_reported_twice_and_count_once() {
 }
 
 #[test]
-fn truncation_is_reported_and_the_rest_counts() {
+fn truncation_is_reported_and_earlier_records_count() {
     let mut file = File::new(false);
     for at in [100, 120, 140] {
-        file.switch(at, 0, 7, 0, None);
-        file.switch(at + 10, 0, 7, OUT, None);
+        file.push_switch(at, 0, 7, 0, None);
+        file.push_switch(at + 10, 0, 7, OUT, None);
     }
-    let whole = file.whole();
-    let (all, imported) = read(&whole).unwrap();
+    let whole = file.finish();
+    let (all, imported) = import(&whole).unwrap();
     assert_eq!((all.len(), imported.notes.len()), (7, 0));
-    let (some, imported) = read(&whole[..whole.len() - 40]).unwrap();
+    let (some, imported) = import(&whole[..whole.len() - 40]).unwrap();
     assert_eq!(some.len(), 5);
     assert!(
         imported.notes[0].starts_with("The file is cut off: it has"),
@@ -236,7 +244,7 @@ fn truncation_is_reported_and_the_rest_counts() {
     // perf writes the length of its records last.
     let mut unended = whole;
     unended[48..56].fill(0);
-    let (same, imported) = read(&unended).unwrap();
+    let (same, imported) = import(&unended).unwrap();
     assert_eq!(same, all);
     assert!(imported.notes[0].starts_with("perf record did not end properly"));
 }
@@ -256,43 +264,47 @@ impl File {
     /// The same records as from `perf record -z`: blocks of one stream, which begin and end
     /// anywhere in a record.
     fn compress_blocks(&self, kind: u64) -> Self {
-        let mut file = self.part();
+        let mut file = self.new_part();
         for (index, piece) in self.bytes.chunks(50).enumerate() {
             let mut packed = block(false, piece.len(), piece);
             if index == 0 {
                 packed.splice(0..0, SMALL_WINDOW);
             }
-            let mut inside = file.part();
+            let mut inside = file.new_part();
             if kind == 83 {
-                inside.number(packed.len() as u64, 8);
+                inside.push_number(packed.len() as u64, 8);
                 packed.resize(packed.len().next_multiple_of(8), 0);
             }
             inside.bytes.extend(packed);
-            file.number(kind, 4);
-            file.number(0, 2);
-            file.number(8 + inside.bytes.len() as u64, 2);
+            file.push_number(kind, 4);
+            file.push_number(0, 2);
+            file.push_number(8 + inside.bytes.len() as u64, 2);
             file.bytes.extend(inside.bytes);
             // A mark of rounds: later records may be older than it.
-            file.number(68, 4);
-            file.number(0, 2);
-            file.number(8, 2);
+            file.push_number(68, 4);
+            file.push_number(0, 2);
+            file.push_number(8, 2);
         }
         file
     }
 }
 
 #[test]
-fn compressed_records_say_the_same() {
+fn compressed_records_give_the_same_events() {
     for is_big_endian in [false, true] {
         let mut file = File::new(is_big_endian);
         for turn in 0..100 {
-            file.switch(100 + 20 * turn, 2, 7, 0, None);
-            file.switch(110 + 20 * turn, 2, 7, OUT, None);
+            file.push_switch(100 + 20 * turn, 2, 7, 0, None);
+            file.push_switch(110 + 20 * turn, 2, 7, OUT, None);
         }
-        let plain = whats(&file.whole());
+        let plain = read_events(&file.finish());
         assert_eq!(plain.len(), 201);
         for kind in [81, 83] {
-            assert_eq!(whats(&file.compress_blocks(kind).whole()), plain, "{kind}");
+            assert_eq!(
+                read_events(&file.compress_blocks(kind).finish()),
+                plain,
+                "{kind}"
+            );
         }
     }
 }
@@ -301,24 +313,24 @@ fn compressed_records_say_the_same() {
 fn a_record_that_unpacks_to_gigabytes_is_refused() {
     let mut file = File::new(false);
     let blocks: Vec<u8> = (0..600).flat_map(|_| block(true, 1 << 17, &[0])).collect();
-    file.number(81, 4);
-    file.number(0, 2);
-    file.number(8 + 6 + blocks.len() as u64, 2);
+    file.push_number(81, 4);
+    file.push_number(0, 2);
+    file.push_number(8 + 6 + blocks.len() as u64, 2);
     file.bytes.extend(LARGE_WINDOW);
     file.bytes.extend(blocks);
-    let error = read(&file.whole()).unwrap_err().to_string();
+    let error = import(&file.finish()).unwrap_err().to_string();
     assert!(error.contains("holds more than 64 MiB"), "{error}");
 }
 
 #[test]
-fn contradictions_are_reported_with_their_place() {
+fn contradictions_are_reported_with_their_offset() {
     let mut file = File::new(false);
-    file.switch(100, 0, 7, 0, None);
-    let whole = file.whole();
+    file.push_switch(100, 0, 7, 0, None);
+    let whole = file.finish();
     let check = |place: usize, bytes: &[u8], part: &str| {
         let mut changed = whole.clone();
         changed[place..place + bytes.len()].copy_from_slice(bytes);
-        let error = read(&changed).unwrap_err().to_string();
+        let error = import(&changed).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     };
     let huge = [0xff; 8];
@@ -348,22 +360,22 @@ fn contradictions_are_reported_with_their_place() {
     let mut far = whole.clone();
     far[72] = 1 << 1 | 1 << 3;
     far.extend([0xff; 32]);
-    assert!(read(&far).is_ok());
+    assert!(import(&far).is_ok());
 }
 
 #[test]
-fn a_trace_of_centuries_is_refused_by_its_byte() {
+fn a_trace_of_centuries_is_refused_with_its_offset() {
     let mut file = File::new(false);
-    let mut comm = file.part();
+    let mut comm = file.new_part();
     comm.push_halves(&[7, 7]);
     comm.bytes.extend(b"prog\0\0\0\0");
-    file.record(3, 0, &comm, (7, 7), 0, 0);
+    file.push_record(3, 0, &comm, (7, 7), 0, 0);
     let month_ns = 30 * 86_400 * 1_000_000_000;
-    file.switch(month_ns, 2, 7, OUT, None);
-    file.switch(month_ns + 5, 3, 7, 0, None);
-    assert_eq!(whats(&file.whole()).len(), 4);
-    file.switch(3 * month_ns, 3, 7, OUT, None);
-    let error = read(&file.whole()).unwrap_err().to_string();
+    file.push_switch(month_ns, 2, 7, OUT, None);
+    file.push_switch(month_ns + 5, 3, 7, 0, None);
+    assert_eq!(read_events(&file.finish()).len(), 4);
+    file.push_switch(3 * month_ns, 3, 7, OUT, None);
+    let error = import(&file.finish()).unwrap_err().to_string();
     let expected =
         "its time, 7776000 s, is more than 13 days from that of the first event, 2592000 s";
     assert!(

@@ -1,18 +1,18 @@
-//! Compressed records (`perf record -z`): pieces of one zstd stream of kernel records.
+//! Unpacks compressed records (`perf record -z`): pieces of one zstd stream of kernel records.
 //!
-//! A few bytes of a damaged file unpack to gigabytes, so the size of one record is limited. The
-//! decoder holds back bytes that later pieces may refer to (half a megabyte at level 1) until the
-//! file ends, so records come later than perf's marks of rounds, which are then ignored.
+//! A few bytes of a damaged file could unpack to gigabytes, so the size of one record is limited.
+//! The decoder holds bytes to which later pieces can refer (half a megabyte at level 1) until the
+//! file ends, so records come later than perf's marks of rounds; these are then ignored.
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Limit on one unpacked record; perf fills one from a buffer of half a megabyte unless
-/// --mmap-pages asks for more.
+/// Most bytes of one unpacked record; perf fills one from a buffer of half a megabyte, or of the
+/// size set by --mmap-pages.
 const MAX_BYTES: usize = 64 << 20;
-/// The largest window, that of level 22.
-const LARGEST_WINDOW: u64 = 1 << 27;
-/// The last block of a stream, empty, and room for a checksum.
+/// Largest accepted window of the stream, bytes: that of zstd's level 22.
+const MAX_WINDOW: u64 = 1 << 27;
+/// An empty last block of a stream, and space for a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 /// Unpacks compressed records.
@@ -21,20 +21,20 @@ pub(super) struct Unpacker {
     is_in_stream: bool,
     has_begun: bool,
     bytes: Vec<u8>,
-    /// How many of these bytes were taken.
-    taken: usize,
+    /// Number of these bytes that were used.
+    used: usize,
 }
 
 impl Unpacker {
     pub(super) fn new() -> Self {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(LARGEST_WINDOW);
+        decoder.set_max_window_size(MAX_WINDOW);
         Self {
             decoder,
             is_in_stream: false,
             has_begun: false,
             bytes: Vec::new(),
-            taken: 0,
+            used: 0,
         }
     }
 
@@ -43,12 +43,12 @@ impl Unpacker {
         self.has_begun
     }
 
-    /// Takes the content of a compressed record.
+    /// Unpacks the content of a compressed record.
     pub(super) fn push(&mut self, mut packed: &[u8]) -> Result<(), String> {
         let failed = |error: FrameDecoderError| format!("compressed records: {error}");
         self.has_begun = true;
-        self.bytes.drain(..self.taken);
-        self.taken = 0;
+        self.bytes.drain(..self.used);
+        self.used = 0;
         while !packed.is_empty() {
             if !self.is_in_stream {
                 self.decoder.reset(&mut packed).map_err(failed)?;
@@ -69,7 +69,7 @@ impl Unpacker {
         Ok(())
     }
 
-    /// The file ended: returns the decoder's remaining bytes. False if there are none.
+    /// Unpacks the bytes that the decoder still holds when the file ends; false if it holds none.
     pub(super) fn finish(&mut self) -> bool {
         if !std::mem::take(&mut self.is_in_stream) {
             return false;
@@ -82,13 +82,12 @@ impl Unpacker {
         true
     }
 
-    /// The next bytes, if there are that many, without consuming them.
+    /// The next `length` bytes, if there are so many; they remain.
     pub(super) fn peek(&self, length: usize) -> Option<&[u8]> {
-        self.bytes.get(self.taken..)?.get(..length)
+        self.bytes.get(self.used..)?.get(..length)
     }
 
-    /// Takes bytes that were peeked at.
-    pub(super) fn take(&mut self, length: usize) {
-        self.taken += length;
+    pub(super) fn skip(&mut self, length: usize) {
+        self.used += length;
     }
 }

@@ -7,11 +7,11 @@ use super::*;
 const WATCHER: Tid = 77;
 const THRESHOLD_NS: u64 = 5_000;
 
-fn tick() -> Cause {
+fn timer_interrupt() -> Cause {
     Cause::Vector("local_timer".into())
 }
 
-fn card() -> Cause {
+fn card_interrupt() -> Cause {
     Cause::Interrupt {
         number: 38,
         name: "eth0-rx-1".into(),
@@ -22,49 +22,52 @@ fn softirq() -> Cause {
     Cause::Softirq("NET_RX".into())
 }
 
-fn run(thread: Tid, name: &str) -> StepKind {
+fn run(thread: Tid, name: &str) -> ReportKind {
     let name = name.into();
-    StepKind::Run { thread, name }
+    ReportKind::Run { thread, name }
 }
 
 /// Explains one gap, beginning at 1 ms.
-fn explain_gap(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
+fn explain_gap(length_ns: u64, reports: &[(u64, ReportKind)]) -> Vec<(Cause, u64)> {
     const FROM_NS: u64 = 1_000_000;
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
-    for (after_ns, what) in steps {
-        explainer.step(Step {
+    for (after_ns, what) in reports {
+        explainer.add_report(Report {
             time_ns: FROM_NS + after_ns,
             what: what.clone(),
         });
     }
-    explainer.take_gap(Gap {
+    explainer.add_gap(Gap {
         from_ns: FROM_NS,
         to_ns: FROM_NS + length_ns,
     });
     let mut found = Vec::new();
-    explainer.settle(u64::MAX, &mut found);
+    explainer.explain_until(u64::MAX, &mut found);
     assert_eq!(found.len(), 1);
     found.remove(0).parts
 }
 
 #[track_caller]
-fn check(length_ns: u64, steps: &[(u64, StepKind)], expected: &[(Cause, u64)]) {
-    assert_eq!(explain_gap(length_ns, steps), expected);
+fn check(length_ns: u64, reports: &[(u64, ReportKind)], expected: &[(Cause, u64)]) {
+    assert_eq!(explain_gap(length_ns, reports), expected);
 }
 
-use StepKind::{Enter, Leave, Lost, Was};
+use ReportKind::{Enter, Leave, Lost, Was};
 
 #[test]
-fn kernel_entry_time_belongs_to_the_main_cause() {
+fn entry_time_counts_for_the_main_cause() {
     check(
         7_000,
-        &[(1_000, Enter(tick())), (4_000, Leave(tick()))],
-        &[(tick(), 7_000)],
+        &[
+            (1_000, Enter(timer_interrupt())),
+            (4_000, Leave(timer_interrupt())),
+        ],
+        &[(timer_interrupt(), 7_000)],
     );
 }
 
 #[test]
-fn time_that_nothing_explains_is_beneath_the_kernel() {
+fn unreported_time_is_the_hypervisors_or_firmwares() {
     check(300_000, &[], &[(Cause::HypervisorOrFirmware, 300_000)]);
 }
 
@@ -74,76 +77,92 @@ fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
     for (number, rest_ns) in (1u64..).zip(rests_ns) {
         let from_ns = number * 4_000_000;
         let tick_ns = from_ns + rest_ns - 500;
-        for (time_ns, what) in [(tick_ns, Enter(tick())), (tick_ns + 3_000, Leave(tick()))] {
-            explainer.step(Step { time_ns, what });
+        for (time_ns, what) in [
+            (tick_ns, Enter(timer_interrupt())),
+            (tick_ns + 3_000, Leave(timer_interrupt())),
+        ] {
+            explainer.add_report(Report { time_ns, what });
         }
         let to_ns = from_ns + rest_ns + 3_000;
-        explainer.take_gap(Gap { from_ns, to_ns });
+        explainer.add_gap(Gap { from_ns, to_ns });
     }
     let mut found = Vec::new();
-    explainer.settle(u64::MAX, &mut found);
+    explainer.explain_until(u64::MAX, &mut found);
     found.into_iter().map(|found| found.parts).collect()
 }
 
 #[test]
-fn if_every_entry_is_slow_only_much_slower_ones_are_the_hypervisors() {
+fn if_entries_are_slow_only_much_slower_ones_are_the_hypervisors() {
     let slow = [17_000, 17_100, 16_000, 17_000, 17_500, 16_800];
     let parts = ticks(&[&slow[..], &[25_000, 200_000]].concat());
-    assert_eq!(parts[6], [(tick(), 28_000)]);
+    assert_eq!(parts[6], [(timer_interrupt(), 28_000)]);
     assert_eq!(
         parts[7],
-        [(Cause::HypervisorOrFirmware, 200_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 200_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
     let parts = ticks(&[&[1_000; 7][..], &[17_000]].concat());
     assert_eq!(
         parts[7],
-        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 17_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
     // Too few to know what is usual.
     let parts = ticks(&slow);
     assert_eq!(
         parts[0],
-        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+        [
+            (Cause::HypervisorOrFirmware, 17_000),
+            (timer_interrupt(), 3_000)
+        ]
     );
 }
 
 #[test]
-fn a_gap_is_split_among_all_that_happened() {
+fn a_gap_is_split_among_all_reported_activities() {
     check(
         30_000,
         &[
-            (1_000, Enter(card())),
-            (6_000, Leave(card())),
+            (1_000, Enter(card_interrupt())),
+            (6_000, Leave(card_interrupt())),
             (7_000, Enter(softirq())),
-            (12_000, Enter(tick())),
-            (15_000, Leave(tick())),
+            (12_000, Enter(timer_interrupt())),
+            (15_000, Leave(timer_interrupt())),
             (28_000, Leave(softirq())),
         ],
-        &[(softirq(), 22_000), (card(), 5_000), (tick(), 3_000)],
+        &[
+            (softirq(), 22_000),
+            (card_interrupt(), 5_000),
+            (timer_interrupt(), 3_000),
+        ],
     );
 }
 
 #[test]
-fn threads_take_the_time_between_two_switches() {
+fn time_between_switches_counts_for_the_thread() {
     check(
         1_000_000,
         &[
             (2_000, run(5, "kworker/1:0")),
-            (100_000, Enter(tick())),
-            (103_000, Leave(tick())),
+            (100_000, Enter(timer_interrupt())),
+            (103_000, Leave(timer_interrupt())),
             (602_000, run(6, "cc1")),
             (999_000, run(WATCHER, "jitter-1")),
         ],
         &[
             (Cause::Thread("kworker/1:0".into()), 600_000),
             (Cause::Thread("cc1".into()), 397_000),
-            (tick(), 3_000),
+            (timer_interrupt(), 3_000),
         ],
     );
 }
 
 #[test]
-fn a_runnable_thread_on_an_idle_cpu_is_held_back() {
+fn an_idle_cpu_within_a_gap_means_a_quota() {
     let parts = explain_gap(
         90_000,
         &[(1_000, run(IDLE, "swapper/1")), (89_000, run(WATCHER, "x"))],
@@ -152,42 +171,46 @@ fn a_runnable_thread_on_an_idle_cpu_is_held_back() {
 }
 
 #[test]
-fn an_nmi_is_reported_when_it_is_over() {
+fn an_nmi_counts_from_its_end_back() {
     check(
         20_000,
         &[
-            (1_000, Enter(tick())),
+            (1_000, Enter(timer_interrupt())),
             (15_000, Was(Cause::Nmi, 10_000)),
-            (17_000, Leave(tick())),
+            (17_000, Leave(timer_interrupt())),
         ],
-        &[(Cause::Nmi, 14_000), (tick(), 6_000)],
+        &[(Cause::Nmi, 14_000), (timer_interrupt(), 6_000)],
     );
 }
 
 #[test]
-fn ends_and_beginnings_may_be_missing() {
+fn missing_starts_and_ends_affect_one_gap_only() {
     // irq_work_exit may not be recorded by perf.
     let work = Cause::Vector("irq_work".into());
     check(8_000, &[(1_000, Enter(work.clone()))], &[(work, 8_000)]);
-    check(8_000, &[(7_000, Leave(card()))], &[(card(), 8_000)]);
+    check(
+        8_000,
+        &[(7_000, Leave(card_interrupt()))],
+        &[(card_interrupt(), 8_000)],
+    );
     // Activities nested in something that ended have ended, too.
     check(
         40_000,
         &[
             (1_000, Enter(softirq())),
-            (2_000, Enter(tick())),
+            (2_000, Enter(timer_interrupt())),
             (10_000, Leave(softirq())),
         ],
         &[
             (Cause::HypervisorOrFirmware, 31_000),
-            (tick(), 8_000),
+            (timer_interrupt(), 8_000),
             (softirq(), 1_000),
         ],
     );
 }
 
 #[test]
-fn lost_reports_make_causes_unknown_and_nothing_else() {
+fn lost_reports_make_unreported_time_unknown() {
     check(50_000, &[(20_000, Lost)], &[(Cause::Unknown, 50_000)]);
     // They may have been of the gap before the report of the loss.
     check(50_000, &[(90_000, Lost)], &[(Cause::Unknown, 50_000)]);
@@ -205,40 +228,43 @@ fn without_reports_every_gap_is_unknown() {
         from_ns: 10,
         to_ns: 9_010,
     };
-    explainer.take_gap(gap);
+    explainer.add_gap(gap);
     let mut found = Vec::new();
-    explainer.settle(gap.to_ns, &mut found);
+    explainer.explain_until(gap.to_ns, &mut found);
     assert!(found.is_empty(), "reports of its end may still come");
-    explainer.settle(u64::MAX, &mut found);
+    explainer.explain_until(u64::MAX, &mut found);
     assert_eq!(found[0].parts, [(Cause::Unknown, 9_000)]);
 }
 
 #[test]
-fn gaps_that_follow_each_other_have_their_own_causes() {
+fn each_gap_has_its_own_causes() {
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
-    let steps = [
-        (10_100, Enter(tick())),
-        (19_800, Leave(tick())),
+    let reports = [
+        (10_100, Enter(timer_interrupt())),
+        (19_800, Leave(timer_interrupt())),
         // Right after the first gap, before its end was written down.
-        (20_050, Enter(card())),
-        (29_000, Leave(card())),
+        (20_050, Enter(card_interrupt())),
+        (29_000, Leave(card_interrupt())),
     ];
-    for (time_ns, what) in steps {
-        explainer.step(Step { time_ns, what });
+    for (time_ns, what) in reports {
+        explainer.add_report(Report { time_ns, what });
     }
     for (from_ns, to_ns) in [(10_000, 20_000), (20_000, 30_000)] {
-        explainer.take_gap(Gap { from_ns, to_ns });
+        explainer.add_gap(Gap { from_ns, to_ns });
     }
     let mut found = Vec::new();
-    explainer.settle(u64::MAX, &mut found);
+    explainer.explain_until(u64::MAX, &mut found);
     let parts: Vec<_> = found.into_iter().map(|found| found.parts).collect();
-    assert_eq!(parts, [[(tick(), 10_000)], [(card(), 10_000)]]);
+    assert_eq!(
+        parts,
+        [[(timer_interrupt(), 10_000)], [(card_interrupt(), 10_000)]]
+    );
 }
 
-fn any_step() -> impl Strategy<Value = StepKind> {
+fn any_report() -> impl Strategy<Value = ReportKind> {
     let cause = prop_oneof![
-        Just(tick()),
-        Just(card()),
+        Just(timer_interrupt()),
+        Just(card_interrupt()),
         Just(softirq()),
         Just(Cause::Nmi)
     ];
@@ -254,8 +280,8 @@ fn any_step() -> impl Strategy<Value = StepKind> {
 proptest! {
     /// For any reports in any order: every gap comes out, in order, and its parts sum to it.
     #[test]
-    fn parts_are_the_gap(
-        steps in prop::collection::vec((any::<u16>(), any_step()), 0..200),
+    fn parts_sum_to_the_gap(
+        reports in prop::collection::vec((any::<u16>(), any_report()), 0..200),
         lengths in prop::collection::vec((1u64..5_000, 1u64..20_000), 0..20),
         extremes in any::<bool>(),
     ) {
@@ -271,14 +297,14 @@ proptest! {
             gaps.push(Gap { from_ns: u64::MAX - 1, to_ns: u64::MAX });
             gaps.push(Gap { from_ns: 9, to_ns: 3 });
         }
-        for (time, what) in steps {
-            explainer.step(Step { time_ns: u64::from(time) * 4, what });
+        for (time, what) in reports {
+            explainer.add_report(Report { time_ns: u64::from(time) * 4, what });
         }
         for gap in &gaps {
-            explainer.take_gap(*gap);
+            explainer.add_gap(*gap);
         }
         let mut found = Vec::new();
-        explainer.settle(u64::MAX, &mut found);
+        explainer.explain_until(u64::MAX, &mut found);
         prop_assert_eq!(found.iter().map(|found| found.gap).collect::<Vec<_>>(), gaps);
         for found in found {
             let sum: u64 = found.parts.iter().map(|(_, part)| part).sum();

@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_are_read_of_status() {
+    fn capabilities_are_read_from_status() {
         let status = "Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t000000c000000000\n";
         assert_eq!(parse_capabilities(status), CAP_BPF | CAP_PERFMON);
         assert_eq!(parse_capabilities("CapEff:\tnonsense"), 0);
     }
 
     #[test]
-    fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
+    fn the_kernels_message_is_quoted_without_the_verifiers_log() {
         let error = std::io::Error::from_raw_os_error(libc::EPERM);
         let refusal = explain_refusal(&error);
         assert!(refusal.reason.contains("lockdown"), "{}", refusal.reason);

@@ -23,7 +23,7 @@ fn check(events: &[Event], from_ns: u64, expected: &[Event]) {
 }
 
 #[test]
-fn only_how_things_stood_is_kept() {
+fn only_the_state_at_the_start_is_kept() {
     let fork = EventKind::Fork {
         parent: 1,
         child: 2,

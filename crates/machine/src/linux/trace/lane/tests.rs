@@ -61,7 +61,7 @@ fn check(format: SwitchFormat, records: &[(Tid, Record<'_>)], expected: &[EventK
 }
 
 #[test]
-fn halves_of_own_threads_are_reported_as_they_are() {
+fn half_switches_of_own_threads_are_reported_unchanged() {
     let records = [
         own(7, false, false),
         own(7, true, true),
@@ -124,7 +124,7 @@ fn a_thread_that_executes_a_program_is_on_the_cpu() {
 }
 
 #[test]
-fn both_halves_of_a_cpus_switch_are_one() {
+fn two_halves_make_one_switch_of_a_cpu() {
     let records = [
         wide(7, 8, true, true),
         wide(8, 7, false, false),
@@ -156,7 +156,7 @@ fn a_second_half_alone_is_reported() {
 /// A thread that has ended has no id when it leaves for the last time. One that still has an id may
 /// run again: since Linux 6.16 the end is reported before memory is freed.
 #[test]
-fn an_ended_thread_is_known_by_its_cpu() {
+fn an_ended_thread_is_identified_by_its_cpu() {
     let records = [
         wide(0, 7, true, false),
         gone(7),
@@ -205,7 +205,7 @@ fn raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn tracepoints_are_known_by_their_states() {
+fn leave_reasons_follow_from_the_tracepoints_state() {
     let left = |state: i64| {
         let bytes = [
             &7i32.to_ne_bytes()[..],
@@ -233,7 +233,7 @@ fn tracepoints_are_known_by_their_states() {
 }
 
 #[test]
-fn wakeups_have_a_target_and_damaged_samples_nothing() {
+fn wakeups_have_a_target_and_damaged_samples_are_skipped() {
     let wake = raw(7, &[&9i32.to_ne_bytes(), &4i32.to_ne_bytes()]);
     let nowhere = raw(7, &[&9i32.to_ne_bytes(), &(-1i32).to_ne_bytes()]);
     let unknown = raw(8, &[&[0; 8]]);

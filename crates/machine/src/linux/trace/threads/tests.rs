@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_kernel_without_times_gives_none() {
+fn without_the_kernels_times_there_are_none() {
     assert_eq!(
         parse_schedstat("3966868 8878788 12\n"),
         Some((3_966_868, 8_878_788))
@@ -16,7 +16,7 @@ fn a_kernel_without_times_gives_none() {
 }
 
 #[test]
-fn counts_are_read_from_either_file() {
+fn counts_are_read_from_status_or_sched() {
     let sched = "prog (1, #threads: 1)\n-----\nse.nr_migrations      :        3\n\
                  nr_switches : 9\nnr_voluntary_switches : 4\nnr_involuntary_switches  :  5\n";
     let all = Counts {

@@ -122,7 +122,7 @@ fn count_lost(events: &[Event]) -> u64 {
 /// 6.18 calls no tracepoint while certain threads are on the CPU (`perf record` sees neither switch
 /// nor wake-up either), so the arrival of the next thread is missing. Such a thread may have been
 /// there from the start. For this process's threads every switch counts.
-fn others_that_left_unseen(events: &[Event]) -> u64 {
+fn count_unseen_leaves(events: &[Event]) -> u64 {
     let process = Tid::try_from(std::process::id()).unwrap();
     let mut own = vec![process];
     let mut on_cpu: BTreeMap<u32, Tid> = BTreeMap::new();
@@ -169,7 +169,7 @@ fn a_pair_of_threads_has_the_switches_that_the_kernel_counts() {
     assert_eq!(by_then.count() as u64, counted.switches);
     let left = events.iter().filter(|event| has_left(event)).count() as u64;
     let came = count(&|what| matches!(what, EventKind::Switch { next, .. } if *next == thread));
-    let unseen = others_that_left_unseen(&events);
+    let unseen = count_unseen_leaves(&events);
     assert!(
         came <= left && left - came <= unseen,
         "came {came} times, left {left} times, {unseen} others left unseen"
@@ -241,7 +241,7 @@ fn a_full_ring_reports_the_number_of_lost_records() {
 }
 
 #[test]
-fn the_bell_rings_before_the_ring_is_full() {
+fn the_reader_is_woken_before_the_ring_is_full() {
     let Some(mut live) = recorder(MIN_SLOTS_LOG2) else {
         return;
     };
@@ -255,7 +255,7 @@ fn the_bell_rings_before_the_ring_is_full() {
 }
 
 #[test]
-fn rings_shrink_with_many_cpus() {
+fn rings_are_smaller_with_many_cpus() {
     assert_eq!(slots_log2(1), MAX_SLOTS_LOG2);
     assert_eq!(slots_log2(32), 17);
     assert_eq!(slots_log2(33), 16);
@@ -263,7 +263,7 @@ fn rings_shrink_with_many_cpus() {
 }
 
 #[test]
-fn missed_calls_are_read_of_fdinfo() {
+fn missed_calls_are_read_from_fdinfo() {
     assert_eq!(
         parse_misses("prog_type:\t26\nrecursion_misses:\t12\nverified_insns:\t9"),
         12

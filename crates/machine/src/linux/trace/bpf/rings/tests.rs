@@ -76,7 +76,7 @@ fn check(write: impl Fn(&Shared), expected: &[EventKind]) {
 }
 
 #[test]
-fn records_are_read_as_they_are_written() {
+fn records_are_read_as_written() {
     let encode_name = |text: &[u8; 15]| {
         let word = |bytes: &[u8]| {
             let mut word = [0; 8];
@@ -226,7 +226,7 @@ proptest! {
 
     /// Whatever the memory contains, reading ends and does not panic.
     #[test]
-    fn nonsense_is_read_to_its_end(
+    fn any_bytes_are_read_to_their_end(
         words in prop::collection::vec(any::<u64>(), SLOT_COUNT * SLOT_WORDS),
         head in any::<u64>(),
     ) {
