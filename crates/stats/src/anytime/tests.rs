@@ -227,7 +227,7 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     (1..=budget).find(|&pairs| {
         data.push(&[0.0, differences[pairs - 1]]);
         let look = schedule
-            .due(pairs, budget)
+            .next_due(pairs, budget)
             .and_then(|depth| rule.look(&data, &Circumstances::default(), budget as f64, depth));
         look.is_some_and(|look| {
             let decision = look.contrasts[0].decision;

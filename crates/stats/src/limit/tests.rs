@@ -104,7 +104,7 @@ fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (Lim
         around.slots.push(vec![slot, 1 - slot]);
         around.before.push(vec![None, None]);
         around.load.push(None);
-        let due = schedule.due(block, most);
+        let due = schedule.next_due(block, most);
         let look = due.and_then(|depth| confirmation.look(&data, &around, most as f64, depth));
         if let Some(look) = look {
             let verdict = judge(&look.contrasts[0], LIMIT);

@@ -56,10 +56,10 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
         blocks: 40,
         is_dropped: false,
     };
-    assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
+    assert_eq!(describe_contrast(&contrast, basis, &setting), sentence);
     let look = look(40, contrast);
-    let outcome = outcome(&look, setting.delta, true);
-    assert_eq!(overall_sentence(outcome, &look, &setting, true), overall);
+    let outcome = judge_outcome(&look, setting.delta, true);
+    assert_eq!(describe_outcome(outcome, &look, &setting, true), overall);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_difference_that_goes_with_the_load_is_given_by_level() {
         blocks: 40,
         is_dropped: false,
     };
-    let sentence = |of: &Contrast| contrast_sentence(of, basis, &setting(&names));
+    let sentence = |of: &Contrast| describe_contrast(of, basis, &setting(&names));
     let steady = "cpu:0 is slower than os-default by 3.0–7.3 % in the typical run (40 blocks).";
     assert_eq!(sentence(&slower), steady);
     slower.caveats.load = Some(Split {
@@ -108,7 +108,7 @@ fn a_verdict_that_medians_contradict_says_what_each_says() {
 }
 
 #[test]
-fn sentences() {
+fn sentences_give_the_decision_with_its_interval() {
     check(
         contrast(1, -0.05, -0.02, Decision::Faster),
         "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
@@ -154,7 +154,7 @@ fn an_arm_that_is_not_recommended_is_not_called_best() {
     let setting = setting(&names);
     let sentence = |best: usize, contrast: Contrast| {
         let outcome = ComparisonOutcome::Best(best);
-        overall_sentence(outcome, &look(40, contrast), &setting, false)
+        describe_outcome(outcome, &look(40, contrast), &setting, false)
     };
     assert_eq!(
         sentence(1, contrast(1, -0.058, -0.0003, Decision::Faster)),
@@ -166,7 +166,7 @@ fn an_arm_that_is_not_recommended_is_not_called_best() {
     );
     let same = look(40, contrast(1, -0.001, 0.001, Decision::Undecided));
     assert_eq!(
-        overall_sentence(ComparisonOutcome::Same, &same, &setting, false),
+        describe_outcome(ComparisonOutcome::Same, &same, &setting, false),
         "All arms are the same within ±1.0 % in the typical run."
     );
 }
@@ -183,7 +183,7 @@ fn arms_that_may_be_better_still_are_named_beside_the_best() {
             contrasts: vec![contrast(1, -0.35, -0.25, Decision::Faster), best.clone()],
             ..look(40, best)
         };
-        overall_sentence(ComparisonOutcome::Best(2), &look, &setting, true)
+        describe_outcome(ComparisonOutcome::Best(2), &look, &setting, true)
     };
     assert_eq!(
         sentence([0.3, -0.04, 0.0]),
@@ -206,7 +206,7 @@ fn coarse_figures_say_what_they_hide() {
             }),
             ..setting(&names)
         };
-        caveat(&open, &setting)
+        describe_caveat(&open, &setting)
     };
     assert_eq!(caveat_of(0.005), None);
     assert_eq!(
@@ -220,7 +220,7 @@ fn coarse_figures_say_what_they_hide() {
 }
 
 #[test]
-fn times_as_people_say_them() {
+fn times_are_rounded_for_people() {
     let text = |seconds: f64| duration(Duration::from_secs_f64(seconds));
     assert_eq!(text(0.02), "20 ms");
     assert_eq!(text(45.0), "45 s");
@@ -230,12 +230,12 @@ fn times_as_people_say_them() {
 }
 
 #[test]
-fn more_is_asked_for_in_what_was_limited() {
+fn more_effort_is_offered_in_the_unit_of_the_limit() {
     let names = two_arms();
     let setting = setting(&names);
     let offer = |blocks: usize, half_width: f64, effort: Effort| {
         let open = contrast(1, -half_width, half_width, Decision::Undecided);
-        prices(&look(blocks, open), &setting, effort).map(|prices| prices.text)
+        offer_more(&look(blocks, open), &setting, effort).map(|prices| prices.text)
     };
     let offers = |effort| offer(40, 0.03, effort).unwrap();
     assert_eq!(
@@ -271,7 +271,7 @@ fn cpu_time_decides_only_what_wall_clock_time_leaves_open() {
 fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
     let mut strict = contrast(1, 0.01, 0.03, Decision::Slower);
     strict.nominal_level = 0.01;
-    let text = guarantee(&look(12, strict), 0.05);
+    let text = describe_guarantee(&look(12, strict), 0.05);
     assert!(
         text.contains("at most 5 %") && text.contains("1.7 times the runs"),
         "{text}"
@@ -297,7 +297,7 @@ fn a_large_change_is_said_as_a_factor() {
     };
     let sentence = |low: f64, high: f64| {
         let slower = contrast(1, low.ln(), high.ln(), Decision::Slower);
-        contrast_sentence(&slower, basis, &setting(&names))
+        describe_contrast(&slower, basis, &setting(&names))
     };
     let said = sentence(16.4, 18.0);
     let expected = "cpu:0 is slower than os-default by a factor of 16.4–18.0 in the typical run";
@@ -309,13 +309,13 @@ fn a_large_change_is_said_as_a_factor() {
 }
 
 #[test]
-fn what_is_certain_comes_first() {
+fn certainly_worse_arms_are_named_first() {
     let names = ["os-default", "limit=0.5", "limit=1", "limit=1.5"].map(str::to_owned);
     let setting = setting(&names);
     let worse =
         |arm, factor: f64| contrast(arm, factor.ln(), (1.1 * factor).ln(), Decision::Slower);
     let mut look = look(40, contrast(3, -0.03, 0.02, Decision::Undecided));
-    let said = |look: &Look| overall_sentence(ComparisonOutcome::Undecided, look, &setting, true);
+    let said = |look: &Look| describe_outcome(ComparisonOutcome::Undecided, look, &setting, true);
     look.contrasts.insert(0, worse(1, 17.0));
     assert_eq!(
         said(&look),

@@ -24,8 +24,8 @@ pub(super) fn write_advice(
 ) -> Option<String> {
     advise_on_caveat(record, outcome, look, setting).or_else(|| {
         let effort = plan.effort(record.stopped.as_ref());
-        let prices = verdict::prices(look, setting, effort);
-        advise_on_outcome(record, plan, outcome, best, prices)
+        let offer = verdict::offer_more(look, setting, effort);
+        advise_on_outcome(record, plan, outcome, best, offer)
     })
 }
 
@@ -36,7 +36,8 @@ fn advise_on_caveat(
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<String> {
-    verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
+    verdict::describe_withheld(look, setting)
+        .filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some(caveats::advise_on_undecided(record))
 }
 
@@ -51,7 +52,7 @@ pub(super) fn advise_on_outcome(
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
     best: Option<usize>,
-    prices: Option<verdict::Prices>,
+    offer: Option<verdict::Offer>,
 ) -> Option<String> {
     let text = match (outcome, best) {
         (ComparisonOutcome::Best(_), Some(arm)) => {
@@ -75,8 +76,8 @@ pub(super) fn advise_on_outcome(
         (ComparisonOutcome::Same, _) => {
             "Choose by other criteria; smaller differences take a smaller --min-effect.".to_owned()
         }
-        _ => match prices {
-            Some(prices) => {
+        _ => match offer {
+            Some(offer) => {
                 let more = match record.stopped {
                     // With more time it would stop at the same precision.
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
@@ -84,7 +85,7 @@ pub(super) fn advise_on_outcome(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                with_cpu_time_first(record, &format!("Give it {more}: {}.", prices.text))
+                with_cpu_time_first(record, &format!("Give it {more}: {}.", offer.text))
             }
             None => with_cpu_time_first(
                 record,
@@ -185,7 +186,7 @@ pub(super) fn command_that_decides(
         Some(_) if !is_limited => return command_for_cpu_time(plan),
         _ => {}
     }
-    if verdict::withheld(look, setting).is_some() {
+    if verdict::describe_withheld(look, setting).is_some() {
         return None;
     }
     let tuning = &plan.tuning;
@@ -196,8 +197,8 @@ pub(super) fn command_that_decides(
         ),
         None => {
             let effort = plan.effort(record.stopped.as_ref());
-            let prices = verdict::prices(look, setting, effort)?;
-            (prices.factor, prices.half_width)
+            let offer = verdict::offer_more(look, setting, effort)?;
+            (offer.factor, offer.half_width)
         }
     };
     let blocks = blocks_for(look, factor);

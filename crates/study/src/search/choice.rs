@@ -103,7 +103,7 @@ fn compare_with_leader(belief: &Belief, leader: usize, open: &[usize], rule: &Ru
     rivals.truncate(MAX_RIVALS);
     let mut rng = ChaCha8Rng::seed_from_u64(rule.seed);
     let bounds = [rule.zone, LARGE_LOSS_FACTOR * rule.zone];
-    let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut rng);
+    let loss = belief.estimate_loss(leader, &rivals, bounds, rule.widening, &mut rng);
     Standing {
         leader,
         is_settled: loss.expected <= MAX_EXPECTED_LOSS * rule.zone && loss.exceeds[1] <= rule.error,

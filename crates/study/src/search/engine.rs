@@ -319,7 +319,7 @@ impl<'a> Engine<'a> {
         };
         let expected = belief.arm(standing.leader);
         let (low, high) = interval(
-            &belief.law(standing.leader),
+            &belief.distribution(standing.leader),
             TAIL,
             HEAVY_TAILS * self.widening(),
         );
