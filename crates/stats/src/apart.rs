@@ -71,7 +71,7 @@ impl SessionComparison {
         if blocks == 0 {
             return None;
         }
-        if blocks < self.fewest_blocks() {
+        if blocks < self.min_blocks() {
             return Some(Change {
                 ratios: [a, b].map(|session| self.estimate_ratio(session)),
                 interval: None,

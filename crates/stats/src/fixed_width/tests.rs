@@ -102,7 +102,7 @@ fn pairs_end_if_the_interval_is_narrow_or_never_will_be() {
     };
     let planned = |links: &[Link]| {
         let mut width = FixedWidth::new(question);
-        assert_eq!(width.pairs(), FIRST);
+        assert_eq!(width.pairs(), FIRST_PAIRS);
         (
             width.is_enough(links),
             width.pairs(),
@@ -112,6 +112,6 @@ fn pairs_end_if_the_interval_is_narrow_or_never_will_be() {
     assert_eq!(planned(&[]), (false, MAX_PAIRS, true));
     // ±1.33 % by the one, ±2.67 % by the other: four times the pairs.
     let links = [1.0, 2.0].map(|size| Link::exact(0.5, size * 0.006_802));
-    assert_eq!(planned(&links), (false, 4 * FIRST, true));
-    assert_eq!(planned(&[Link::exact(-0.5, 0.003)]), (true, FIRST, true));
+    assert_eq!(planned(&links), (false, 4 * FIRST_PAIRS, true));
+    assert_eq!(planned(&[Link::exact(-0.5, 0.003)]), (true, FIRST_PAIRS, true));
 }
