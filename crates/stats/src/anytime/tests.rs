@@ -72,7 +72,7 @@ fn few_pairs_allow_no_interval() {
 }
 
 #[test]
-fn numbers_that_are_none_do_not_count() {
+fn differences_that_are_not_numbers_are_ignored() {
     let sequence = Sequence::new(0.05, 0.03, 30);
     let clean = [0.1, 0.11, 0.09, 0.1, 0.12, 0.08, 0.1, 0.1, 0.11, 0.09];
     let mut dirty = vec![f64::NAN, f64::INFINITY];
@@ -242,10 +242,11 @@ fn median(mut pairs: Vec<Option<usize>>) -> usize {
     pairs[pairs.len() / 2].unwrap_or(usize::MAX)
 }
 
-/// Normal noise of a run, effect; the most pairs that may be needed (median),
-/// and by what factor more than with a planned budget of 40 or 130 pairs.
+/// Each case has the noise of a run, the true effect, and the planned budget that it is compared
+/// with; then the most pairs that may be needed (median), and by which factor more than with planned
+/// looks.
 #[test]
-fn power_beside_planned_looks() {
+fn hardly_more_pairs_are_needed_than_with_planned_looks() {
     const EXPERIMENTS: usize = 200;
     for (noise, effect, budget, most, factor) in [
         (0.03, 0.10, 40, 8, 1.0),
@@ -273,8 +274,8 @@ fn power_beside_planned_looks() {
     }
 }
 
-/// Half of the interval's width after the pairs that it was tuned to, over
-/// what one look at a known normal law would give: what "at any time" costs.
+/// Compares the half-width after the planned number of pairs with that of a single look at a known
+/// normal distribution: the cost of being valid at any time.
 #[test]
 fn intervals_are_not_much_wider_than_a_single_look_allows() {
     let mut chance = ChaCha8Rng::seed_from_u64(4);

@@ -161,7 +161,7 @@ fn a_noisier_arm_of_the_same_centre_is_not_faster() {
 }
 
 #[test]
-fn ties_are_no_claim() {
+fn ties_make_no_claim() {
     // A clock of 10 ms, arms alike: most differences are 0.
     let claims = (0..60u32)
         .filter(|experiment| {

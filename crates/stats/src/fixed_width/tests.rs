@@ -66,7 +66,7 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
 }
 
 #[test]
-fn what_is_chained_does_not_depend_on_when_the_gate_was_decided() {
+fn chained_estimates_do_not_depend_on_when_the_gate_was_decided() {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let gates: Vec<Gate> = (0..150).map(|_| gate(0.0, 0.01, &mut chance)).collect();
     let links: Vec<Link> = gates.iter().map(|gate| gate.link).collect();

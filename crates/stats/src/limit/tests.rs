@@ -137,13 +137,13 @@ fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
 }
 
 #[test]
-fn what_is_slower_by_less_does_not_fail() {
+fn an_arm_slower_by_less_than_the_limit_does_not_fail() {
     let [slower, ..] = count_verdicts(0.015, 60, 0.03, 60, 2);
     assert!(slower <= 2, "{slower}");
 }
 
 #[test]
-fn what_is_off_the_limit_is_decided_while_there_are_runs() {
+fn arms_away_from_the_limit_are_decided() {
     let [slower, passed, ..] = count_verdicts(0.06, 30, 0.03, 100, 3);
     assert!(slower >= 28 && passed == 0, "{slower} and {passed}");
     let [slower, passed, ..] = count_verdicts(-0.02, 30, 0.03, 100, 4);

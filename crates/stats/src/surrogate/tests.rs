@@ -123,7 +123,7 @@ fn a_loss_is_what_the_best_of_all_would_have_saved() {
 }
 
 #[test]
-fn what_a_block_shares_does_not_count_as_a_difference() {
+fn a_disturbance_of_a_block_is_no_difference_between_arms() {
     let mut model = Surrogate::new(arms_on_a_line(2));
     // Blocks differ by half, arms within a block by a tenth.
     let readings: Vec<Reading> = (0..10)
@@ -208,7 +208,7 @@ fn weigh_stops_only_below_the_minimum() {
 
 proptest! {
     #[test]
-    fn whatever_is_read_the_belief_is_finite(
+    fn beliefs_are_finite_for_any_readings(
         readings in prop::collection::vec((0usize..7, 0usize..4, prop::num::f64::ANY), 0..20),
     ) {
         let mut model = Surrogate::new(arms_on_a_line(6));

@@ -92,7 +92,7 @@ fn a_difference_that_goes_with_the_load_is_given_by_level() {
 }
 
 #[test]
-fn a_verdict_that_medians_contradict_says_what_each_says() {
+fn a_verdict_that_medians_contradict_gives_median_and_mean() {
     let mut withheld = contrast(1, 0.076, 0.084, Decision::Undecided);
     withheld.caveats.centres = Some(Centres {
         median: -0.01,
@@ -195,7 +195,7 @@ fn arms_that_may_be_better_still_are_named_beside_the_best() {
 }
 
 #[test]
-fn coarse_figures_say_what_they_hide() {
+fn sentences_name_the_step_of_coarse_figures() {
     let names = two_arms();
     let open = contrast(1, -0.1, 0.1, Decision::Undecided);
     let caveat_of = |relative: f64| {
@@ -279,7 +279,7 @@ fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
 }
 
 #[test]
-fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
+fn cpu_time_over_a_limit_is_described_as_a_clause() {
     let names = ["old", "new"].map(str::to_owned);
     let wall = contrast(1, -0.02, 0.08, Decision::Undecided);
     let cpu = contrast(1, 0.027, 0.034, Decision::Slower);
@@ -289,7 +289,7 @@ fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
 }
 
 #[test]
-fn a_large_change_is_said_as_a_factor() {
+fn large_changes_are_given_as_factors() {
     let names = two_arms();
     let basis = Basis {
         blocks: 40,
