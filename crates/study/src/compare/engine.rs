@@ -421,7 +421,7 @@ impl<'a> Engine<'a> {
                 Phase::Screening => "screening",
                 Phase::Confirmation | Phase::Dropped => "confirmation",
             },
-            fraction: self.budget.fraction(now),
+            fraction: self.budget.used_share(now),
             blocks: block,
             arm: &self.plan.arms[arm].name,
             left_s: self.budget.seconds_left(now),

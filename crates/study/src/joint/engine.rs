@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::model::{Models, Units};
-use super::places::{Place, Tree, neighbours};
+use super::places::{Place, Tree, list_neighbours};
 use super::rounds::Rounds;
 use crate::error::StudyError;
 use pinwise_machine::Host;
@@ -82,7 +82,7 @@ pub(super) fn search(
         refined: BTreeSet::new(),
         report,
     };
-    let canonical = engine.places.iter().map(|p| engine.tree.canonical(p));
+    let canonical = engine.places.iter().map(|p| engine.tree.canonical_text(p));
     engine.known = canonical.zip(0..).collect();
     let is_interrupted = match engine.run_blocks() {
         Ok(()) => false,
@@ -163,7 +163,7 @@ impl Engine<'_, '_> {
                 self.models.learn(leader);
             }
             let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-            let costs = valid.map(|arm| (self.models.cost(arm), arm));
+            let costs = valid.map(|arm| (self.models.expected_cost(arm), arm));
             let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) else {
                 return;
             };
@@ -177,11 +177,11 @@ impl Engine<'_, '_> {
             return false;
         }
         let before = self.places.len();
-        for place in neighbours(&self.places[from], self.topology) {
+        for place in list_neighbours(&self.places[from], self.topology) {
             if self.places.len() == MAX_PLANS {
                 break;
             }
-            if let Entry::Vacant(entry) = self.known.entry(self.tree.canonical(&place)) {
+            if let Entry::Vacant(entry) = self.known.entry(self.tree.canonical_text(&place)) {
                 entry.insert(self.places.len());
                 self.models.add(&place);
                 self.places.push(place);
@@ -211,10 +211,10 @@ impl Engine<'_, '_> {
     fn learn(&mut self) -> Option<usize> {
         let first = self.find_cheapest(|_| true, Models::measured)?;
         self.models.learn(first);
-        let least = self.models.measured(first)?;
+        let least = self.models.measured_cost(first)?;
         self.find_cheapest(
             |cost| cost <= least + MAX_COST_GAP,
-            |models, arm| models.measured(arm).map(|_| models.cost(arm)),
+            |models, arm| models.measured_cost(arm).map(|_| models.expected_cost(arm)),
         )
     }
 
@@ -225,7 +225,8 @@ impl Engine<'_, '_> {
         cost: impl Fn(&Models, usize) -> Option<f64>,
     ) -> Option<usize> {
         let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-        let measured = valid.filter(|&arm| self.models.measured(arm).is_some_and(&is_candidate));
+        let measured =
+            valid.filter(|&arm| self.models.measured_cost(arm).is_some_and(&is_candidate));
         let costs = measured.filter_map(|arm| Some((cost(&self.models, arm)?, arm)));
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
     }
@@ -235,7 +236,7 @@ impl Engine<'_, '_> {
     fn next_block(&self, leader: usize) -> Vec<usize> {
         let others = (0..self.places.len()).filter(|&arm| !self.failed[arm] && arm != leader);
         let mut promising: Vec<(usize, f64)> = others
-            .map(|arm| (arm, self.models.promise(arm, leader)))
+            .map(|arm| (arm, self.models.expected_improvement(arm, leader)))
             .collect();
         let most = promising.iter().map(|(_, promise)| *promise);
         let most = most.fold(0.0, f64::max);
@@ -250,7 +251,7 @@ impl Engine<'_, '_> {
                 && self.rounds.search.programs.len() >= MANY_PROGRAMS;
             let worth = |(arm, promise): &(usize, f64)| {
                 let others = block.iter();
-                let distances = others.map(|&other| self.models.distance(*arm, other));
+                let distances = others.map(|&other| self.models.feature_distance(*arm, other));
                 let weight = if prefers_neighbours && !neighbours.contains(arm) {
                     DISTANT_WEIGHT
                 } else {
@@ -268,8 +269,8 @@ impl Engine<'_, '_> {
 
     /// The known plans that differ from this one by a single move.
     fn known_neighbours(&self, plan: usize) -> BTreeSet<usize> {
-        let places = neighbours(&self.places[plan], self.topology);
-        let texts = places.iter().map(|place| self.tree.canonical(place));
+        let places = list_neighbours(&self.places[plan], self.topology);
+        let texts = places.iter().map(|place| self.tree.canonical_text(place));
         texts
             .filter_map(|text| self.known.get(&text).copied())
             .collect()

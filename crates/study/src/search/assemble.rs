@@ -80,7 +80,7 @@ pub(super) fn write_record(engine: &Engine<'_>, stopped: Option<Stopped>) -> Sea
             },
         },
         true_regret: best.and_then(|best| truth::regret(&costs, best)),
-        truth: truth::truth_record(&costs, &names, &predictions, engine.anchor()),
+        truth: truth::compare_with_truth(&costs, &names, &predictions, engine.anchor()),
         best: best.map(|best| names[best].clone()),
         predictions,
         stopped,
