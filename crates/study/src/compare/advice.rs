@@ -127,7 +127,7 @@ struct ComparedCpuTime<'r> {
 /// `None` if CPU time is not known or decides nothing, or the arms run in different places.
 fn compared_cpu_time(record: &Comparison) -> Option<ComparedCpuTime<'_>> {
     record.contrasts.iter().find_map(|contrast| {
-        let found = parts::cpu_time_finding(contrast, record);
+        let found = parts::report_cpu_time(contrast, record);
         found.filter(|found| found.severity == Severity::Warning)?;
         let cpu = contrast.cpu_time.as_ref()?;
         let delta = record.plan.min_effect;

@@ -56,7 +56,7 @@ pub fn conclude_noise(mut record: Comparison) -> Comparison {
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
-    record.header.findings.extend(noise_finding(&record, floor));
+    record.header.findings.extend(report_noise(&record, floor));
     record.header.findings.extend(false_alarm_rates(&record));
     record
 }
@@ -79,7 +79,7 @@ fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
     (blocks as f64 * (floor.ln_1p() / half_width).powi(2)).max(MIN_PAIRS as f64)
 }
 
-fn noise_finding(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
+fn report_noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
     let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
     let differences = pair_differences(&baseline.runs, &arm.runs);
     if differences.len() < 2 {

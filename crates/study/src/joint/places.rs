@@ -92,7 +92,7 @@ fn interleave_caches(units: &[CpuSet], topology: &Topology) -> Vec<CpuSet> {
     turns.iter().map(|&(_, n)| units[n].clone()).collect()
 }
 
-/// Orders of programs along the units: all three that matter for three programs, else one.
+/// Orders of programs along the units: the three different ones for three programs, else only one.
 fn list_orders(programs: usize) -> Vec<Vec<usize>> {
     match programs {
         3 => vec![vec![0, 1, 2], vec![1, 0, 2], vec![0, 2, 1]],
@@ -211,7 +211,7 @@ fn move_cpus(plan: &Place, from: usize, cpus: &CpuSet) -> Vec<Place> {
 
 /// The machine's tree, to recognise plans that differ only by exchanging equal units.
 pub(super) struct Tree {
-    /// Each allowed CPU, its units from the package down to the core, and its kind.
+    /// Allowed CPUs: number, units from the package down to the core, and kind.
     cpus: Vec<(usize, [usize; 4], Option<usize>)>,
     /// Bytes of each last-level cache.
     sizes: Vec<Option<u64>>,

@@ -6,7 +6,7 @@ use super::claim::{Claim, Judge};
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 
-/// A test of the report. Times are the mean and the standard deviation of ten runs, seconds.
+/// A test of the report. Each time is the mean with the standard deviation of ten runs, in seconds.
 struct Test {
     name: &'static str,
     generic: (f64, f64),
