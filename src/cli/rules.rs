@@ -145,7 +145,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
             failed = Some(());
         }
     };
-    enforcer.review(&mut notify);
+    enforcer.restore_unmatched(&mut notify);
     enforcer.look(&mut notify);
     if args.once {
         finish(enforcer);
