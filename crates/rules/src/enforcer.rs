@@ -12,8 +12,7 @@ use pinwise_machine::processes::{
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
 
-/// Entries of ended processes are removed once there are this many entries more than twice those
-/// left after the last time.
+/// Ended processes are removed once entries exceed twice those kept last time by this many.
 const PRUNE_MARGIN: usize = 256;
 
 /// An event worth reporting.
@@ -36,8 +35,7 @@ pub struct RuleEnforcer<P, L> {
     plan: RulesPlan,
     /// Processes that hold settings from the rules.
     held: BTreeMap<i32, RuledProcess>,
-    /// Those of them that match a rule themselves, with their start times; the others inherited
-    /// their settings.
+    /// Those that match a rule themselves, with their start times; the others inherited.
     matched: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited none.
     masks: Vec<CpuSet>,

@@ -4,6 +4,8 @@
 //! so; or the answer is undecided, and the sentence says what is still possible and how long a
 //! decision would take.
 
+mod offers;
+
 use std::time::Duration;
 
 use super::confirm::{Contrast, Decision, Look};
@@ -13,6 +15,7 @@ use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, relative_change};
 use super::withheld::format_load;
 pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
+pub use offers::{Effort, Offer, offer_more};
 use pinwise_format::{count, duration, percent};
 
 /// The result of a comparison as a whole.
@@ -170,96 +173,6 @@ fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
     off_zero.max(delta - off_zero)
 }
 
-/// Half-widths that may be offered, as relative changes.
-const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
-/// Most half-widths in an offer.
-const MAX_OFFERS: usize = 2;
-
-/// What more time would achieve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Offer {
-    /// The offer in words.
-    pub text: String,
-    /// The narrowest half-width offered, `ln(ratio)`; `None` if there is no interval yet, and the
-    /// offer is a first one.
-    pub half_width: Option<f64>,
-    /// The further effort for that, as a multiple of what was spent so far.
-    pub factor: f64,
-}
-
-/// The unit in which more effort is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// Time: `about 20 s more for ±5.0 %, 2 min for ±2.0 %`.
-    Time,
-    /// Runs of each arm in total: `--max-runs 40 for ±5.0 %`.
-    Runs,
-}
-
-impl Effort {
-    /// Describes further effort, `factor` times what was spent so far.
-    fn describe_more(
-        self,
-        look: &Look,
-        setting: &Setting<'_>,
-        factor: f64,
-        is_first: bool,
-    ) -> String {
-        let time = duration(scale(setting.spent, factor));
-        match self {
-            Self::Time if is_first => format!("about {time} more"),
-            Self::Time => time,
-            Self::Runs => {
-                let runs = (look.blocks as f64 * (1.0 + factor)).ceil();
-                format!("--max-runs {runs:.0} ({time} more)")
-            }
-        }
-    }
-}
-
-/// What more time would achieve for an undecided comparison: `about 20 s more for ±5.0 %, 2 min for
-/// ±2.0 %`. It is about the contrast that is farthest from a decision. `None` if nothing within an
-/// hour helps.
-#[must_use]
-pub fn offer_more(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Offer> {
-    let is_affordable = |factor: f64| scale(setting.spent, factor) <= MAX_OFFERED_TIME;
-    let Some(open) = find_widest_open(look) else {
-        let factor = factor_to_first_claim(look.blocks, setting);
-        return is_affordable(factor).then(|| Offer {
-            text: format!(
-                "{} for a first verdict",
-                effort.describe_more(look, setting, factor, true)
-            ),
-            half_width: None,
-            factor,
-        });
-    };
-    let width = open.interval.half_width();
-    let target = wanted_half_width(open, setting.delta);
-    let wanted = WIDTHS.into_iter().map(f64::ln_1p);
-    // A width that is hardly narrower than the present one is not offered.
-    let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
-    let offers = wanted
-        .chain([target])
-        .map(|wanted| (wanted, ROOM * work_factor(width, wanted) - 1.0));
-    let offers: Vec<_> = offers
-        .filter(|(_, factor)| is_affordable(*factor))
-        .collect();
-    let skipped = offers.len().saturating_sub(MAX_OFFERS);
-    let texts = offers.iter().skip(skipped).enumerate();
-    let texts = texts.map(|(at, (wanted, factor))| {
-        let more = effort.describe_more(look, setting, *factor, at == 0);
-        format!("{more} for ±{}", percent(relative_change(*wanted)))
-    });
-    let texts: Vec<String> = texts.collect();
-    let (half_width, factor) = *offers.last()?;
-    Some(Offer {
-        text: texts.join(", "),
-        half_width: Some(half_width),
-        factor,
-    })
-}
-
 /// The undecided contrast with the widest interval; `None` if none has an interval.
 fn find_widest_open(look: &Look) -> Option<&Contrast> {
     let open = look.contrasts.iter();
@@ -301,16 +214,6 @@ fn describe_certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
 
 /// Most arms that a headline names as certainly worse.
 const MAX_NAMED: usize = 2;
-
-/// The blocks that a first claim still needs, as a multiple of those so far. If there are enough
-/// blocks, but too few of them are usable, twice the minimum is assumed.
-fn factor_to_first_claim(blocks: usize, setting: &Setting<'_>) -> f64 {
-    let missing = match setting.least.saturating_sub(blocks) {
-        0 => 2 * super::sequential::MIN_PAIRS,
-        missing => missing,
-    };
-    missing as f64 / blocks.max(1) as f64
-}
 
 fn scale(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)

@@ -240,7 +240,7 @@ pub(super) fn command_that_decides(
 }
 
 /// Commands that run an arm without pinwise, the simplest first.
-pub(super) fn commands_to_apply(
+pub(super) fn list_commands(
     record: &Comparison,
     arm: usize,
     place: &Realised,
@@ -287,7 +287,7 @@ mod tests {
         let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
         let placement: Placement = "compact*2".parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let last = |record: &Comparison| commands_to_apply(record, 0, &place, &topology).pop();
+        let last = |record: &Comparison| list_commands(record, 0, &place, &topology).pop();
         let is_pod = |command: &CommandRecord| command.line.ends_with(" --as kubernetes");
         assert!(!last(&record).is_some_and(|command| is_pod(&command)));
         record.arms[0].setting.is_exclusive = true;

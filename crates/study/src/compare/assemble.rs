@@ -381,9 +381,7 @@ fn write_verdict(
         sentence = format!("{sentence} {cpu_time_sentence}");
     }
     let commands = match (&advice, best) {
-        (None, Some(arm)) => {
-            advice::commands_to_apply(record, arm, &plan.arms[arm].place, topology)
-        }
+        (None, Some(arm)) => advice::list_commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, &choice, setting);
             more.into_iter().collect()

@@ -76,12 +76,7 @@ pub(super) fn to_record(
             p90: String::new(),
         }),
         limit: None,
-        others: contrast
-            .caveats
-            .others
-            .iter()
-            .map(record_judgement)
-            .collect(),
+        others: contrast.caveats.others.iter().map(record_other).collect(),
         depends_on_load: contrast.caveats.depends_on_load(),
         depends_on_tail: contrast.caveats.depends_on_tail(),
         depends_on_order: contrast.caveats.depends_on_order(),
@@ -102,7 +97,7 @@ fn component_record(cpu: &Contrast) -> ComponentRecord {
     ComponentRecord::new(cpu.estimate.exp(), exp_if_finite(low), exp_if_finite(high))
 }
 
-fn record_judgement(other: &Other) -> JudgedRecord {
+fn record_other(other: &Other) -> JudgedRecord {
     JudgedRecord {
         judge: other.judge.to_string(),
         ratio: other.estimate.exp(),

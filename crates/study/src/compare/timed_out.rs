@@ -115,7 +115,7 @@ pub(super) fn conclude_late_arms(
     let advice = advice::advise_on_outcome(record, plan, outcome, Some(best), None);
     if advice.is_none() {
         record.verdict.commands =
-            advice::commands_to_apply(record, best, &plan.arms[best].place, topology);
+            advice::list_commands(record, best, &plan.arms[best].place, topology);
     }
     record.verdict.advice = advice.unwrap_or_default();
     record.verdict.kind = VerdictKind::Best;
