@@ -10,7 +10,7 @@ use pinwise_record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSourc
 use pinwise_report::{Palette, TraceCsv, TracePerfetto};
 use pinwise_sched::import::{Import, ImportError, TraceSubject};
 use pinwise_sched::{Event, EventKind};
-use pinwise_study::trace::{About, TraceRecorder};
+use pinwise_study::trace::{TraceDetails, TraceRecorder};
 use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
 
 /// Larger machines are read, but not fully checked: a target should make thousands of runs per
@@ -139,7 +139,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
         let recorder = analysed.insert(TraceRecorder::new(&topology, import.facts().scope));
         import.read(TraceSubject::Default, &mut |events| {
             count += events.len();
-            recorder.take(events);
+            recorder.add(events);
             csv.write(events).expect("memory");
             perfetto.write(events).expect("nowhere");
             process = process.or_else(|| events.iter().find_map(find_process));
@@ -151,7 +151,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
         Ok(imported) => {
             imported.notes.iter().for_each(|note| check_shown(note));
             if let Some(recorder) = analysed {
-                check_trace(&recorder.close(describe_import(imported.notes, &topology)));
+                check_trace(&recorder.finish(describe_import(imported.notes, &topology)));
             }
         }
         Err(error) => check_refusal(&error),
@@ -163,8 +163,8 @@ pub(crate) fn check_import(bytes: &[u8]) {
     }
 }
 
-fn describe_import(notes: Vec<String>, topology: &Topology) -> About {
-    About {
+fn describe_import(notes: Vec<String>, topology: &Topology) -> TraceDetails {
+    TraceDetails {
         source: TraceSource::Import {
             path: "trace".to_owned(),
             pid: None,

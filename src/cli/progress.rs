@@ -11,7 +11,7 @@ use super::terminal::Terminal;
 use pinwise_format::{duration, whole};
 use pinwise_report::visible;
 use pinwise_stats::confirm::{Contrast, Decision};
-use pinwise_stats::verdict::gain;
+use pinwise_stats::verdict::relative_change;
 use pinwise_study::compare::Progress;
 use pinwise_study::gate::GateProgress;
 use pinwise_study::probe::Step;
@@ -184,8 +184,8 @@ fn describe_intervals(progress: &Progress<'_>) -> Vec<String> {
         Some(format!(
             "{} {:+.1}…{:+.1} %{settled}",
             visible(name),
-            100.0 * gain(contrast.interval.low),
-            100.0 * gain(contrast.interval.high)
+            100.0 * relative_change(contrast.interval.low),
+            100.0 * relative_change(contrast.interval.high)
         ))
     });
     texts.take(MAX_INTERVALS).collect()

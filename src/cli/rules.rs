@@ -15,7 +15,7 @@ use pinwise_machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, user_id, writable_by_others,
 };
 use pinwise_record::RuleChange;
-use pinwise_rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
+use pinwise_rules::{RuleEnforcer, RuleEvent, RulesPlan, enforce, list_matches};
 use pinwise_workload::{Position, TomlError};
 
 pub(super) fn manage_rules(
@@ -75,7 +75,7 @@ fn check_rules(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exi
     let plan = load_rules(&args.file)?;
     print_warnings(&plan, &args.file, terminal);
     let file = args.file.display().to_string();
-    let record = survey(&plan, &file, &mut LinuxProcesses::open());
+    let record = list_matches(&plan, &file, &mut LinuxProcesses::open());
     terminal.show(&record, pinwise_report::render_rules)?;
     Ok(Exit::Done)
 }
@@ -145,7 +145,7 @@ fn run_rules(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
             has_failed = true;
         }
     };
-    enforcer.review(&mut notify);
+    enforcer.restore_unmatched(&mut notify);
     enforcer.look(&mut notify);
     if args.once {
         close_journal(enforcer);
@@ -156,15 +156,15 @@ fn run_rules(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         enforcer.count()
     )));
     let mut reload = || load().map_err(|error| format!("{error:#}"));
-    let kept = keep(&mut enforcer, &mut watch, &mut reload, &mut notify);
-    enforcer.give_all_back(&mut notify);
+    let kept = enforce(&mut enforcer, &mut watch, &mut reload, &mut notify);
+    enforcer.restore_all(&mut notify);
     close_journal(enforcer);
     kept?;
     Ok(Exit::Done)
 }
 
 fn close_journal(enforcer: RuleEnforcer<LinuxProcesses, RulesJournal>) {
-    if let Some(journal) = enforcer.into_ledger() {
+    if let Some(journal) = enforcer.into_journal() {
         journal.close();
     }
 }

@@ -1,5 +1,5 @@
-//! Checks of what goes on beside a measurement: others' work, stolen time,
-//! quotas, tuners and heat.
+//! Checks of what disturbs a measurement at the moment: other programs' load, stolen time, quotas,
+//! tuners and heat.
 
 use std::time::Duration;
 
@@ -10,19 +10,22 @@ use crate::{Examined, warning};
 use pinwise_format::cpu_limit;
 use pinwise_machine::Usage;
 
-/// A CPU disturbs if others' work keeps it busier than this.
-const BUSY_CPU: f64 = 0.05;
-/// Stolen time disturbs if it is more than this.
-const STEAL: f64 = 0.01;
-/// Time in which tasks waited for a CPU disturbs if it is more than this.
-const PRESSURE: f64 = 0.05;
+/// A CPU that other programs use for a larger share of the time is a finding.
+const MAX_BUSY_SHARE: f64 = 0.05;
+/// A larger share of stolen time, of one CPU, is a finding.
+const MAX_STEAL_SHARE: f64 = 0.01;
+/// A larger share of the time in which some task waited for a CPU is a finding.
+const MAX_PRESSURE: f64 = 0.05;
 
-pub(crate) fn load(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_load(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("load", "/proc/stat cannot be read");
     };
     let shares = busy_shares(before, after);
-    let mut busy: Vec<(usize, f64)> = shares.into_iter().filter(|s| s.1 > BUSY_CPU).collect();
+    let mut busy: Vec<(usize, f64)> = shares
+        .into_iter()
+        .filter(|s| s.1 > MAX_BUSY_SHARE)
+        .collect();
     if busy.is_empty() {
         return InOrder("load");
     }
@@ -47,13 +50,13 @@ pub(crate) fn load(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn steal(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_steal(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("steal", "/proc/stat cannot be read");
     };
     let interval = after.at.saturating_sub(before.at).as_secs_f64().max(1e-9);
     let share = after.steal.saturating_sub(before.steal).as_secs_f64() / interval;
-    if share <= STEAL {
+    if share <= MAX_STEAL_SHARE {
         return InOrder("steal");
     }
     let cpus = after.busy.len().max(1) as f64;
@@ -70,7 +73,7 @@ pub(crate) fn steal(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn virtual_machine(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_virtual_machine(examined: &Examined) -> CheckOutcome {
     let Some(hypervisor) = &examined.topology.identity.hypervisor else {
         return InOrder("virtual_machine");
     };
@@ -84,9 +87,9 @@ pub(crate) fn virtual_machine(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn quota(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_quota(examined: &Examined) -> CheckOutcome {
     let allowed = examined.topology.allowed.len();
-    // One that all CPUs together do not exceed has no effect.
+    // A quota that all CPUs together cannot exceed has no effect.
     let quota = examined.topology.quota.as_ref();
     let Some(quota) = quota.filter(|quota| quota.cpus < allowed as f64) else {
         return InOrder("quota");
@@ -108,7 +111,7 @@ pub(crate) fn quota(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn tuners(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_tuners(examined: &Examined) -> CheckOutcome {
     let tuners = &examined.facts.tuners;
     if tuners.is_empty() {
         return InOrder("tuners");
@@ -129,7 +132,7 @@ pub(crate) fn tuners(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn thermal(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_thermal(examined: &Examined) -> CheckOutcome {
     match examined.facts.thermal_throttles {
         None => Unavailable("thermal", "no counter is reported"),
         Some(0) => InOrder("thermal"),
@@ -144,7 +147,7 @@ pub(crate) fn thermal(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn sched_ext(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_sched_ext(examined: &Examined) -> CheckOutcome {
     let Some(name) = &examined.facts.sched_ext else {
         return InOrder("sched_ext");
     };
@@ -158,10 +161,10 @@ pub(crate) fn sched_ext(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn pressure(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_pressure(examined: &Examined) -> CheckOutcome {
     match examined.facts.cpu_pressure {
         None => Unavailable("cpu_pressure", "PSI is off in this kernel"),
-        Some(share) if share <= PRESSURE => InOrder("cpu_pressure"),
+        Some(share) if share <= MAX_PRESSURE => InOrder("cpu_pressure"),
         Some(share) => Found(
             warning(
                 "cpu_pressure",
@@ -176,7 +179,7 @@ pub(crate) fn pressure(examined: &Examined) -> CheckOutcome {
     }
 }
 
-/// Busy share per CPU over the wait.
+/// The share of the time that each CPU was busy between two readings.
 fn busy_shares(before: &Usage, after: &Usage) -> Vec<(usize, f64)> {
     let interval = after.at.saturating_sub(before.at).as_secs_f64();
     let at_start = |cpu: usize| {

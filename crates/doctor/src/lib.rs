@@ -1,10 +1,10 @@
-//! Things on a machine that distort measurements, ranked, each with evidence and a fix.
+//! Finds what distorts measurements on a machine, and ranks it, each with evidence and a fix.
 //!
-//! Checks are pure functions of facts, so they are tested on hosts that are not available here.
-//! Nothing is changed: turbo, SMT and frequency are part of what a placement does, and only the
-//! user decides to switch them off. The order of weights follows the cost of each in measured
-//! comparisons: other users of the CPUs first, then the invisible neighbours of a virtual machine,
-//! then order effects and frequency.
+//! Checks are pure functions of facts, so that they can be tested for hosts that are not available.
+//! Nothing is changed: turbo, SMT and frequency are part of a placement's effect, and only the user
+//! decides to switch them off. The weights follow how much each distorted measured comparisons: most
+//! of all other users of the CPUs, then the invisible neighbours of a virtual machine, then order
+//! effects and frequency.
 
 mod disturbance;
 mod settings;
@@ -14,7 +14,7 @@ use pinwise_machine::linux::HostFacts;
 use pinwise_record::{Doctor, Finding, Severity};
 use pinwise_topology::Topology;
 
-/// What the checks look at.
+/// The facts that checks use.
 #[derive(Debug, Clone, Default)]
 pub struct Examined {
     /// Settings and state.
@@ -25,51 +25,57 @@ pub struct Examined {
     pub usage: Option<(Usage, Usage)>,
 }
 
-/// What a check found.
+/// The result of a check.
 enum CheckOutcome {
     Found(Finding),
+    /// The check, by its name, found nothing.
     InOrder(&'static str),
+    /// The check, by its name, could not be made for this reason.
     Unavailable(&'static str, &'static str),
 }
 
 pub use settings::describe_pod;
 
 use CheckOutcome::{Found, InOrder, Unavailable};
-use disturbance::{load, pressure, quota, sched_ext, steal, thermal, tuners, virtual_machine};
+use disturbance::{
+    check_load, check_pressure, check_quota, check_sched_ext, check_steal, check_thermal,
+    check_tuners, check_virtual_machine,
+};
 use settings::{
-    aslr, battery, clock, cpuset, governor, huge_pages, isolated_cpus, numa_balancing, perf, pod,
-    smt, swap, turbo,
+    check_aslr, check_battery, check_clock, check_cpuset, check_governor, check_huge_pages,
+    check_isolated_cpus, check_numa_balancing, check_perf, check_pod, check_smt, check_swap,
+    check_turbo,
 };
 
-/// How much a pod's cgroup matters beside other findings.
-const POD: u8 = 5;
+/// The weight of the finding about a pod.
+const POD_WEIGHT: u8 = 5;
 
-/// What one of the checks makes of the host.
+/// A check of the facts.
 type Check = fn(&Examined) -> CheckOutcome;
 
-/// The checks, and how much the cause of each distorts, 0 to 10.
+/// The checks with the weights of their findings, from 0 to 10.
 const CHECKS: [(Check, u8); 21] = [
-    (load, 10),
-    (steal, 8),
-    (virtual_machine, 7),
-    (quota, 9),
-    (tuners, 6),
-    (battery, 7),
-    (governor, 6),
-    (thermal, 5),
-    (sched_ext, 6),
-    (clock, 5),
-    (swap, 4),
-    (pressure, 8),
-    (smt, 4),
-    (turbo, 4),
-    (cpuset, 3),
-    (pod, POD),
-    (numa_balancing, 4),
-    (huge_pages, 2),
-    (aslr, 3),
-    (isolated_cpus, 3),
-    (perf, 1),
+    (check_load, 10),
+    (check_steal, 8),
+    (check_virtual_machine, 7),
+    (check_quota, 9),
+    (check_tuners, 6),
+    (check_battery, 7),
+    (check_governor, 6),
+    (check_thermal, 5),
+    (check_sched_ext, 6),
+    (check_clock, 5),
+    (check_swap, 4),
+    (check_pressure, 8),
+    (check_smt, 4),
+    (check_turbo, 4),
+    (check_cpuset, 3),
+    (check_pod, POD_WEIGHT),
+    (check_numa_balancing, 4),
+    (check_huge_pages, 2),
+    (check_aslr, 3),
+    (check_isolated_cpus, 3),
+    (check_perf, 1),
 ];
 
 /// Makes all checks.
@@ -114,12 +120,12 @@ mod tests {
     use pinwise_sched::Refusal;
     use pinwise_topology::{CpuSet, Quota, Restriction};
 
-    fn names(examined: &Examined) -> Vec<String> {
+    fn list_findings(examined: &Examined) -> Vec<String> {
         let record = diagnose(examined);
         record.findings.into_iter().map(|f| f.check).collect()
     }
 
-    fn quiet() -> Examined {
+    fn quiet_host() -> Examined {
         Examined {
             topology: Topology::from_synthetic("core:2 pu:1").unwrap(),
             ..Examined::default()
@@ -128,13 +134,13 @@ mod tests {
 
     #[test]
     fn a_quiet_host_has_no_findings() {
-        assert_eq!(names(&quiet()), Vec::<String>::new());
+        assert_eq!(list_findings(&quiet_host()), Vec::<String>::new());
     }
 
     /// Ticks of 10 ms, over waits that are no multiple of it.
     #[test]
     fn no_cpu_is_busier_than_it_can_be() {
-        let mut examined = quiet();
+        let mut examined = quiet_host();
         let ms = Duration::from_millis;
         let after = Usage {
             at: ms(291),
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_disturbs_isolated_cpus_is_named() {
+    fn disturbances_left_on_isolated_cpus_are_named() {
         let list = |text: &str| CpuSet::parse_list(text).unwrap();
         let mut examined = Examined {
             topology: Topology::from_synthetic("core:4 pu:1").unwrap(),
@@ -253,7 +259,7 @@ mod tests {
 
     #[test]
     fn findings_are_ranked() {
-        let mut examined = quiet();
+        let mut examined = quiet_host();
         examined.facts.huge_pages = Some("always".to_owned());
         examined.facts.tuners = vec!["irqbalance".to_owned()];
         examined.facts.governors = vec!["powersave".to_owned()];
@@ -263,7 +269,7 @@ mod tests {
         });
         examined.topology.identity.hypervisor = Some("kvm".to_owned());
         assert_eq!(
-            names(&examined),
+            list_findings(&examined),
             [
                 "quota",
                 "virtual_machine",
@@ -276,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_quota_is_reported_where_it_has_an_effect() {
-        let mut examined = quiet();
+        let mut examined = quiet_host();
         let cpus = examined.topology.allowed.len() as f64;
         let mut describe = |quota: f64| {
             examined.topology.quota = Some(Quota {
@@ -298,11 +304,11 @@ mod tests {
     }
 
     #[test]
-    fn perf_that_is_refused_is_not_in_order() {
-        let mut examined = quiet();
+    fn refused_performance_counters_are_a_finding() {
+        let mut examined = quiet_host();
         examined.facts.perf_paranoid = Some(1);
         examined.facts.is_root = true;
-        assert_eq!(names(&examined), Vec::<String>::new());
+        assert_eq!(list_findings(&examined), Vec::<String>::new());
         examined.facts.perf_refusal = Some(Refusal {
             reason: "perf_event_open: denied".to_owned(),
             remedy: Some("docker run --cap-add PERFMON".to_owned()),
@@ -317,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn load_and_steal_are_measured_over_the_wait() {
+    fn load_and_steal_are_measured_between_two_readings() {
         let usage = |at, busy0, busy1, steal| Usage {
             at: Duration::from_millis(at),
             busy: vec![
@@ -326,7 +332,7 @@ mod tests {
             ],
             steal: Duration::from_millis(steal),
         };
-        let mut examined = quiet();
+        let mut examined = quiet_host();
         examined.usage = Some((usage(1000, 500, 100, 0), usage(1500, 950, 110, 20)));
         let record = diagnose(&examined);
         assert_eq!(record.findings.len(), 2);

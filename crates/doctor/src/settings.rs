@@ -1,5 +1,4 @@
-//! Checks of how the machine is set up: frequency, clock, memory, SMT,
-//! permissions.
+//! Checks of how the machine is set up: frequency, clock, memory, SMT, permissions.
 
 use pinwise_format::{count_of, cpu_limit};
 use pinwise_record::Finding;
@@ -7,9 +6,9 @@ use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
 use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
-use crate::{Examined, POD, note, warning};
+use crate::{Examined, POD_WEIGHT, note, warning};
 
-pub(crate) fn battery(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
         None => Unavailable("battery", "no power supply is reported"),
         Some(false) => InOrder("battery"),
@@ -21,7 +20,7 @@ pub(crate) fn battery(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn governor(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_governor(examined: &Examined) -> CheckOutcome {
     let governors = &examined.facts.governors;
     if governors.is_empty() {
         return Unavailable("governor", "no cpufreq; usual in virtual machines");
@@ -42,7 +41,7 @@ pub(crate) fn governor(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn clock(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_clock(examined: &Examined) -> CheckOutcome {
     const GOOD: [&str; 4] = [
         "tsc",
         "kvm-clock",
@@ -63,7 +62,7 @@ pub(crate) fn clock(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn swap(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_swap(examined: &Examined) -> CheckOutcome {
     match examined.facts.swap_used_bytes {
         None => Unavailable("swap", "/proc/meminfo cannot be read"),
         Some(0) => InOrder("swap"),
@@ -81,7 +80,7 @@ pub(crate) fn swap(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn smt(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_smt(examined: &Examined) -> CheckOutcome {
     if !examined.topology.has_smt() {
         return InOrder("smt");
     }
@@ -96,7 +95,7 @@ pub(crate) fn smt(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(crate) fn turbo(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_turbo(examined: &Examined) -> CheckOutcome {
     match examined.facts.turbo {
         None => Unavailable("turbo", "not reported; usual in virtual machines"),
         Some(false) => InOrder("turbo"),
@@ -108,12 +107,12 @@ pub(crate) fn turbo(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn cpuset(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_cpuset(examined: &Examined) -> CheckOutcome {
     let (allowed, online) = (&examined.topology.allowed, &examined.topology.online);
     if online.is_subset(allowed) {
         return InOrder("allowed_cpus");
     }
-    // The kernel takes CPUs outside of a cpuset out of the masks of its threads.
+    // The kernel removes CPUs outside of a cpuset from the masks of its threads.
     let reachable = examined.topology.reachable();
     let open = |r: &Restriction| if r.is_mask { &reachable } else { online };
     let by = examined.topology.restrictions.iter();
@@ -137,21 +136,22 @@ fn describe_cpus(cpus: &CpuSet) -> String {
     }
 }
 
-pub(crate) fn pod(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_pod(examined: &Examined) -> CheckOutcome {
     match examined.facts.is_pod {
         true => Found(describe_pod(&examined.topology)),
         false => InOrder("pod"),
     }
 }
 
-/// What the kubelet gave to this pod, and which of its options would give more.
+/// Describes the CPUs that the kubelet gave to this pod, and advises which of its options would give
+/// better ones.
 #[must_use]
 pub fn describe_pod(topology: &Topology) -> Finding {
     let allowed = &topology.allowed;
     let limit = topology.quota.as_ref().map(|quota| quota.cpus);
     let cpusets = topology.restrictions.iter().filter(|r| !r.is_mask);
     let cpusets: Vec<&str> = cpusets.map(|r| r.by.as_str()).collect();
-    // The kubelet names the cgroups of pods that never have CPUs to themselves.
+    // The names of the kubelet's cgroups show pods that never have CPUs to themselves.
     let is_pooled = cpusets
         .iter()
         .any(|by| by.contains("burstable") || by.contains("besteffort"));
@@ -195,12 +195,12 @@ pub fn describe_pod(topology: &Topology) -> Finding {
     }
     sentence.push('.');
     note("pod", sentence, advice.join(" "))
-        .with_weight(POD)
+        .with_weight(POD_WEIGHT)
         .with_evidence("exclusive", is_exclusive)
         .with_evidence("split_cores", split)
 }
 
-pub(crate) fn numa_balancing(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_numa_balancing(examined: &Examined) -> CheckOutcome {
     let nodes = examined.topology.numa_nodes.len();
     match examined.facts.numa_balancing {
         None => Unavailable("numa_balancing", "not reported"),
@@ -213,7 +213,7 @@ pub(crate) fn numa_balancing(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn huge_pages(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_huge_pages(examined: &Examined) -> CheckOutcome {
     match examined.facts.huge_pages.as_deref() {
         None => Unavailable("huge_pages", "not reported"),
         Some("always") => Found(note(
@@ -225,7 +225,7 @@ pub(crate) fn huge_pages(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(crate) fn aslr(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_aslr(examined: &Examined) -> CheckOutcome {
     match examined.facts.aslr {
         None => Unavailable("aslr", "not reported"),
         Some(2) => InOrder("aslr"),
@@ -240,8 +240,8 @@ pub(crate) fn aslr(examined: &Examined) -> CheckOutcome {
     }
 }
 
-/// Isolated CPUs, and what may still run on them: each needs a setting of its own.
-pub(crate) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
+/// Reports isolated CPUs, and what may still run on them; each of these needs its own setting.
+pub(crate) fn check_isolated_cpus(examined: &Examined) -> CheckOutcome {
     let isolation = &examined.facts.isolation;
     let isolated = &isolation.isolated;
     if isolated.is_empty() {
@@ -284,12 +284,12 @@ pub(crate) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
     Found(finding.with_evidence("disturbed_by", disturbing))
 }
 
-pub(crate) fn perf(examined: &Examined) -> CheckOutcome {
+pub(crate) fn check_perf(examined: &Examined) -> CheckOutcome {
     let facts = &examined.facts;
     match (facts.perf_paranoid, &facts.perf_refusal) {
         (None, _) => Unavailable("perf", "this kernel has none"),
         (Some(_), None) => InOrder("perf"),
-        // No setting of the kernel prevents it.
+        // It is not the kernel's setting that refuses it.
         (Some(level), Some(refusal)) if level <= 1 || facts.is_root => Found(note(
             "perf",
             format!("Migrations are not counted: {}.", refusal.reason),

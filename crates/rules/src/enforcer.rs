@@ -1,6 +1,6 @@
-//! Which processes hold something from the rules, and what is done about a process.
+//! Applies the rules to processes, and knows which processes hold settings from them.
 
-mod unasked;
+mod unmatched;
 
 use std::collections::BTreeMap;
 
@@ -12,44 +12,45 @@ use pinwise_machine::processes::{
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
 
-/// Entries beyond twice the living, at which those of ended processes go.
-const DEAD: usize = 256;
+/// Ended processes are removed once entries exceed twice those kept last time by this many.
+const PRUNE_MARGIN: usize = 256;
 
 /// An event worth reporting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleEvent {
-    /// Something happened to a process.
+    /// A process was changed, or refused.
     Change(RuleChange),
-    /// A sentence.
+    /// A note, as a sentence.
     Note(String),
-    /// A sentence about something that is wrong.
+    /// A warning, as a sentence.
     Warning(String),
 }
 
-/// Keeps processes on the CPUs that rules name.
+/// Gives processes the CPUs and nice values of their rules.
 #[derive(Debug)]
 pub struct RuleEnforcer<P, L> {
     host: P,
-    /// `None`: nothing is changed.
-    ledger: Option<L>,
+    /// Records each change in advance; `None`: a dry run, which changes nothing.
+    journal: Option<L>,
     plan: RulesPlan,
+    /// Processes that hold settings from the rules.
     held: BTreeMap<i32, RuledProcess>,
-    /// Held processes that match a rule themselves; the others inherited what they have.
-    asked: BTreeMap<i32, u64>,
-    /// Masks that were given: a process without one of them inherited nothing.
+    /// Those that match a rule themselves, with their start times; the others inherited.
+    matched: BTreeMap<i32, u64>,
+    /// Masks that were given: a process without one of them inherited none.
     masks: Vec<CpuSet>,
-    /// Processes that were refused, so that each is reported once.
+    /// Processes whose refusal was reported, with their start times.
     refused: BTreeMap<i32, u64>,
-    /// Entries at which those of ended processes are looked for.
-    full: usize,
+    /// Number of entries at which those of ended processes are removed.
+    prune_at: usize,
     /// This process.
     own: i32,
 }
 
-/// What a rule gives the threads of a process.
+/// The settings that a rule demands for the threads of a process.
 #[derive(Debug, Clone, Copy)]
-struct Share<'a> {
-    /// CPUs without the rules.
+struct Demand<'a> {
+    /// CPUs of the process without the rules.
     default: &'a CpuSet,
     wanted: &'a DemandedCpus,
     nice: Option<i32>,
@@ -58,32 +59,37 @@ struct Share<'a> {
 /// The result of changing the threads of a process.
 #[derive(Debug, Default)]
 struct Changed {
+    /// Number of threads that were changed.
     threads: usize,
+    /// Number of settings left alone because somebody else made them.
     left: usize,
+    /// CPUs of the first changed thread before.
     from: Option<CpuSet>,
+    /// CPUs that the kernel granted.
     granted: Option<CpuSet>,
     is_niced: bool,
     refused: Option<Refused>,
 }
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
-    /// Starts with what is already in force. Without a ledger nothing is changed.
+    /// An enforcer for the process `own`, with the processes that already hold settings. Without a
+    /// journal it makes a dry run.
     pub fn new(
         host: P,
-        ledger: Option<L>,
+        journal: Option<L>,
         plan: RulesPlan,
         before: Vec<RuledProcess>,
         own: i32,
     ) -> Self {
         let mut enforcer = Self {
             host,
-            ledger,
+            journal,
             plan,
             held: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            matched: BTreeMap::new(),
             masks: Vec::new(),
             refused: BTreeMap::new(),
-            full: DEAD,
+            prune_at: PRUNE_MARGIN,
             own,
         };
         for held in before {
@@ -97,30 +103,30 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         &self.plan
     }
 
-    /// How many processes have something from the rules.
+    /// Number of processes that hold settings from the rules.
     pub fn count(&self) -> usize {
         self.held.len()
     }
 
-    /// Looks at all existing processes.
-    pub fn look(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
+    /// Applies the rules to all existing processes.
+    pub fn consider_all(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         for process in self.host.all() {
             self.consider(process, notify);
         }
     }
 
-    /// New rules: processes that they do not concern any more are given back.
-    /// Children keep what they inherited from a parent that keeps it.
+    /// Replaces the rules, restores processes that match none any more, and applies the new rules to
+    /// all. Children keep settings inherited from a parent that keeps them.
     pub fn change_plan(&mut self, plan: RulesPlan, notify: &mut dyn FnMut(RuleEvent)) {
         self.plan = plan;
         self.refused.clear();
-        self.review(notify);
-        self.look(notify);
+        self.restore_unmatched(notify);
+        self.consider_all(notify);
     }
 
-    /// Restores what no rule asks for any more.
-    pub fn review(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
+    /// Restores processes that match no rule any more, unless their parent keeps its settings.
+    pub fn restore_unmatched(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         let mut kept: Vec<i32> = Vec::new();
         let all: Vec<RuledProcess> = self.held.values().cloned().collect();
@@ -134,19 +140,19 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
                 kept.push(held.process);
                 continue;
             }
-            self.let_go(&held, None, "no rule matches it any more", notify);
+            self.restore(&held, None, "no rule matches it any more", notify);
         }
     }
 
     /// Restores all processes.
-    pub fn give_all_back(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
-        if self.ledger.is_none() {
+    pub fn restore_all(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
+        if self.journal.is_none() {
             return;
         }
         let all: Vec<RuledProcess> = self.held.values().cloned().collect();
         for (process, threads) in restore_processes(&mut self.host, &all) {
             let name = self.host.identity(process).map(|found| found.name);
-            let mut change = change(RuleChangeKind::Released, process, name);
+            let mut change = new_change(RuleChangeKind::Released, process, name);
             change.threads = threads;
             change.why = Some("the rules ended".to_owned());
             notify(RuleEvent::Change(change));
@@ -156,12 +162,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         }
     }
 
-    /// Ends; the ledger, to be closed.
-    pub fn into_ledger(self) -> Option<L> {
-        self.ledger
+    /// Ends, and returns the journal to be closed.
+    pub fn into_journal(self) -> Option<L> {
+        self.journal
     }
 
-    /// Applies a process's rule.
+    /// Applies the rules to a process.
     pub fn consider(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
         if process == self.own {
             return;
@@ -170,12 +176,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             Some(rule) => {
                 self.apply(process, rule, notify);
                 if let Some(held) = self.held.get(&process) {
-                    self.asked.insert(process, held.start);
+                    self.matched.insert(process, held.start);
                 }
             }
-            None => self.consider_unasked(process, notify),
+            None => self.consider_unmatched(process, notify),
         }
-        if self.held.len() + self.refused.len() > self.full {
+        if self.held.len() + self.refused.len() > self.prune_at {
             self.prune();
         }
     }
@@ -201,57 +207,56 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let nothing_yet = before.masks.is_empty() && before.nices.is_empty();
         if wanted == DemandedCpus::Default && nice.is_none_or(|nice| nice == 0) {
             if !nothing_yet {
-                self.let_go(&before, Some(rule), "its rule excludes it", notify);
+                self.restore(&before, Some(rule), "its rule excludes it", notify);
             }
             return;
         }
         let after = add_demand(&before, &wanted, nice);
         let is_leaving = wanted == DemandedCpus::Default && !before.masks.is_empty();
-        if self.ledger.is_some() && after == before && !is_leaving {
+        if self.journal.is_some() && after == before && !is_leaving {
             if !self.is_held(process, &identity) {
-                let _ = self.note(&after);
+                let _ = self.record(&after);
             }
             return;
         }
-        let share = Share {
+        let demand = Demand {
             default: &default,
             wanted: &wanted,
             nice,
         };
-        self.place(rule, &before, after, share, &identity, notify);
+        self.place(rule, &before, after, demand, &identity, notify);
     }
 
-    /// Journals, changes, reports.
+    /// Records, makes and reports the change of a process.
     fn place(
         &mut self,
         rule: usize,
         before: &RuledProcess,
         mut after: RuledProcess,
-        share: Share<'_>,
+        demand: Demand<'_>,
         identity: &Identity,
         notify: &mut dyn FnMut(RuleEvent),
     ) {
-        // Already reported, or already looked at without a ledger.
+        // Its refusal, or its change in a dry run, was already reported.
         let process = before.process;
         let is_known = self.refused.get(&process) == Some(&identity.start);
-        let is_dry = self.ledger.is_none();
+        let is_dry = self.journal.is_none();
         if is_known || (is_dry && self.is_held(process, identity)) {
             return;
         }
-        self.find_own(before, &mut after, share.default);
-        if let Err(error) = self.note(&after) {
+        self.find_own(before, &mut after, demand.default);
+        if let Err(error) = self.record(&after) {
             let reason = format!("it could not be journaled ({error}), so nothing is changed");
             return self.refuse(rule, before, identity, &reason, 0, notify);
         }
-        let changed = self.change(before, share);
+        let changed = self.change_threads(before, demand);
         if let Some(granted) = &changed.granted
             && !after.masks.contains(granted)
         {
             after.masks.push(granted.clone());
-            let _ = self.note(&after);
+            let _ = self.record(&after);
         }
         if changed.threads == 0 {
-            // As it was before.
             if before.masks.is_empty() && before.nices.is_empty() {
                 self.forget(process);
             }
@@ -265,19 +270,19 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             };
             return self.refuse(rule, before, identity, &reason, changed.left, notify);
         }
-        let mut entry = change(RuleChangeKind::Placed, process, Some(identity.name.clone()));
+        let name = Some(identity.name.clone());
+        let mut entry = new_change(RuleChangeKind::Placed, process, name);
         entry.dry_run = is_dry;
         entry.rule = Some(self.plan.rules.rules[rule].name.value.clone());
         entry.threads = changed.threads;
         entry.threads_left = changed.left;
         entry.to = changed.granted.map(|cpus| cpus.to_string());
         entry.from = changed.from.map(|cpus| cpus.to_string());
-        entry.nice = share.nice.filter(|_| changed.is_niced);
+        entry.nice = demand.nice.filter(|_| changed.is_niced);
         notify(RuleEvent::Change(entry));
     }
 
-    /// Finds the threads that already have what they are about to get, as the end must leave it to
-    /// them.
+    /// Finds the threads that had the demanded settings before: they must keep them at the end.
     fn find_own(&mut self, before: &RuledProcess, after: &mut RuledProcess, default: &CpuSet) {
         let is_new = |mask: &CpuSet| mask != default && !before.masks.contains(mask);
         let mask = after.masks.last().filter(|mask| is_new(mask)).cloned();
@@ -293,15 +298,15 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         });
     }
 
-    /// Changes the threads that may be touched.
-    fn change(&mut self, before: &RuledProcess, share: Share<'_>) -> Changed {
-        let Share {
+    /// Changes the threads of a process, except those that somebody else set.
+    fn change_threads(&mut self, before: &RuledProcess, demand: Demand<'_>) -> Changed {
+        let Demand {
             default,
             wanted,
             nice,
-        } = share;
+        } = demand;
         let mut changed = Changed::default();
-        let is_dry = self.ledger.is_none();
+        let is_dry = self.journal.is_none();
         let every = every_cpu();
         let (target, asked) = match wanted {
             DemandedCpus::Cpus(cpus) => (Some(cpus), cpus),
@@ -341,7 +346,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         changed
     }
 
-    /// Reports once that a process is left unchanged.
+    /// Reports that a process is left unchanged, once per process.
     fn refuse(
         &mut self,
         rule: usize,
@@ -356,8 +361,8 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             return;
         }
         let name = Some(identity.name.clone());
-        let mut entry = change(RuleChangeKind::Refused, before.process, name);
-        entry.dry_run = self.ledger.is_none();
+        let mut entry = new_change(RuleChangeKind::Refused, before.process, name);
+        entry.dry_run = self.journal.is_none();
         entry.rule = Some(self.plan.rules.rules[rule].name.value.clone());
         entry.threads_left = left;
         entry.from = self.host.mask(before.process).map(|mask| mask.to_string());
@@ -365,23 +370,23 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify(RuleEvent::Change(entry));
     }
 
-    /// Restores one process.
-    fn let_go(
+    /// Restores a process and forgets it.
+    fn restore(
         &mut self,
         held: &RuledProcess,
         rule: Option<usize>,
         why: &str,
         notify: &mut dyn FnMut(RuleEvent),
     ) {
-        if self.ledger.is_none() {
+        if self.journal.is_none() {
             return;
         }
-        self.give(held, rule, why, notify);
+        self.restore_settings(held, rule, why, notify);
         self.forget(held.process);
     }
 
-    /// Restores what is held, and reports it.
-    fn give(
+    /// Restores the settings that are held, and reports it.
+    fn restore_settings(
         &mut self,
         held: &RuledProcess,
         rule: Option<usize>,
@@ -394,7 +399,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             return;
         }
         let name = self.host.identity(held.process).map(|found| found.name);
-        let mut entry = change(RuleChangeKind::Released, held.process, name);
+        let mut entry = new_change(RuleChangeKind::Released, held.process, name);
         entry.rule = rule.map(|rule| self.plan.rules.rules[rule].name.value.clone());
         entry.threads = threads;
         entry.from = from.map(|mask| mask.to_string());
@@ -403,10 +408,10 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify(RuleEvent::Change(entry));
     }
 
-    /// Writes down and remembers.
-    fn note(&mut self, held: &RuledProcess) -> std::io::Result<()> {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.note(held)?;
+    /// Writes to the journal what a process holds, and remembers it.
+    fn record(&mut self, held: &RuledProcess) -> std::io::Result<()> {
+        if let Some(journal) = &mut self.journal {
+            journal.note(held)?;
         }
         self.remember(held.clone());
         Ok(())
@@ -422,12 +427,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     fn forget(&mut self, process: i32) {
-        self.asked.remove(&process);
+        self.matched.remove(&process);
         if let Some(held) = self.held.remove(&process)
-            && let Some(ledger) = &mut self.ledger
+            && let Some(journal) = &mut self.journal
         {
-            // An entry too many does no harm.
-            let _ = ledger.forget(process, held.start);
+            // If this fails, the entry stays in the journal, which does no harm.
+            let _ = journal.forget(process, held.start);
         }
     }
 
@@ -452,12 +457,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
                 self.refused.remove(&process);
             }
         }
-        self.full = 2 * (self.held.len() + self.refused.len()) + DEAD;
+        self.prune_at = 2 * (self.held.len() + self.refused.len()) + PRUNE_MARGIN;
     }
 }
 
-/// What a process holds once a rule was applied: its old settings may still be in force for some of
-/// its threads.
+/// The settings that a process holds after a rule was applied. Old settings stay among them, as some
+/// threads may still have them.
 fn add_demand(before: &RuledProcess, wanted: &DemandedCpus, nice: Option<i32>) -> RuledProcess {
     let mut after = before.clone();
     if let DemandedCpus::Cpus(cpus) = wanted {
@@ -471,11 +476,12 @@ fn add_demand(before: &RuledProcess, wanted: &DemandedCpus, nice: Option<i32>) -
     after
 }
 
+/// Makes a setting, except in a dry run.
 fn set_unless(is_dry: bool, set: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
     if is_dry { Ok(()) } else { set() }
 }
 
-fn change(kind: RuleChangeKind, process: i32, name: Option<String>) -> RuleChange {
+fn new_change(kind: RuleChangeKind, process: i32, name: Option<String>) -> RuleChange {
     RuleChange {
         time: String::new(),
         change: kind,

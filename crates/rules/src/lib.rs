@@ -1,14 +1,14 @@
-//! Rules in force: processes are placed as a file says, for as long as this runs.
+//! Places processes by the rules of a file, for as long as this runs.
 //!
 //! ```text
-//! file ──► RulesPlan ───────────────┐
-//! Watch ──WatchEvents──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
-//!                                     └──────► HeldJournal (written down before)
+//! file ──► RulesPlan ────────────────┐
+//! Watch ──WatchEvents──► enforce ──► RuleEnforcer ──► Processes (masks, nice values)
+//!                                      └──────► HeldJournal (each change, in advance)
 //! ```
 //!
-//! A process keeps what its first matching rule says. Its children and threads inherit it, as they
-//! do from `taskset`, until a rule says otherwise. A process is left alone if somebody else set its
-//! CPUs or nice value. Nothing is printed here.
+//! A process has the CPUs and the nice value of its first matching rule. Its children and threads
+//! inherit them, as from `taskset`, unless a rule matches them. Threads whose CPUs or nice value
+//! somebody else set are left alone.
 
 mod enforcer;
 mod plan;
@@ -19,11 +19,11 @@ pub use plan::{DemandedCpus, RulesPlan};
 use pinwise_machine::processes::{HeldJournal, Processes, Watch};
 use pinwise_record::{RuleProcess, RuleRecord, RulesRecord};
 
-/// Enforces the rules until it is asked to stop. `load` reads the file again.
+/// Enforces the rules until the watch reports a request to stop. `load` reads the file again.
 ///
 /// # Errors
 /// If no further events about processes will arrive.
-pub fn keep<P: Processes, L: HeldJournal>(
+pub fn enforce<P: Processes, L: HeldJournal>(
     enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
     load: &mut dyn FnMut() -> Result<RulesPlan, String>,
@@ -51,13 +51,13 @@ pub fn keep<P: Processes, L: HeldJournal>(
             enforcer.consider(process, notify);
         }
         if heard.look {
-            enforcer.look(notify);
+            enforcer.consider_all(notify);
         }
     }
 }
 
-/// The rules with the processes that they match now.
-pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> RulesRecord {
+/// Lists the rules with the processes that they match now.
+pub fn list_matches<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> RulesRecord {
     let mut processes: Vec<Vec<RuleProcess>> = vec![Vec::new(); plan.rules.rules.len()];
     for process in host.all() {
         let Some(rule) = plan.rules.first_match(&mut host.facts(process)) else {

@@ -1,16 +1,16 @@
-//! Rules with the CPUs that they mean.
+//! Finds the CPUs that each rule demands.
 
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_topology::{CpuSet, Restriction, Topology};
 use pinwise_workload::TomlError;
 use pinwise_workload::rules::{Rules, WithPosition};
 
-/// What a rule demands for a process's CPUs.
+/// The CPUs that a rule demands for a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DemandedCpus {
-    /// It demands nothing.
+    /// The rule says nothing about CPUs.
     Nothing,
-    /// Those that it would have by default.
+    /// Those that the process would have without rules.
     Default,
     /// These CPUs.
     Cpus(CpuSet),
@@ -26,14 +26,14 @@ pub struct RulesPlan {
     pub rules: Rules,
     topology: Topology,
     places: Vec<Option<Placement>>,
-    /// The CPUs of placements, by the CPUs that they are realised within: a host has few different
+    /// CPUs of all placements, for each set of allowed CPUs that was met: a host has few different
     /// cpusets.
     realised: Vec<(CpuSet, Vec<Option<RealisedCpus>>)>,
 }
 
 impl RulesPlan {
-    /// Reads rules for a machine; `find_user` looks names up. Which CPUs this
-    /// process itself may use does not matter.
+    /// Reads rules for a machine; `find_user` finds the ID of a user's name. The CPUs that this
+    /// process itself may use do not matter.
     ///
     /// # Errors
     /// The first mistake, with its line and column; then no rule is applied.
@@ -62,8 +62,7 @@ impl RulesPlan {
         })
     }
 
-    /// The CPUs that a rule means if no cpuset forbids any; `None` if it leaves processes where
-    /// they are.
+    /// The CPUs of a rule for a process without a cpuset; `None` if the rule does not place it.
     #[must_use]
     pub fn cpus_here(&self, rule: usize) -> Option<CpuSet> {
         let place = self.places.get(rule)?.as_ref()?;
@@ -71,7 +70,7 @@ impl RulesPlan {
         (!is_default(place)).then_some(realised.cpus)
     }
 
-    /// What a rule demands for a process that may use these CPUs.
+    /// The CPUs that a rule demands for a process that may use the CPUs `allowed`.
     ///
     /// # Errors
     /// Why the placement is not possible there.
@@ -131,7 +130,7 @@ fn parse_placement(
     Ok(placement)
 }
 
-/// The machine as seen by a process that may use only these CPUs.
+/// The machine as a process sees it that may use only the CPUs `allowed`.
 fn restrict_to(topology: &Topology, allowed: &CpuSet) -> Topology {
     let mut restricted = topology.clone();
     restricted.allowed = allowed.intersection(&topology.online);

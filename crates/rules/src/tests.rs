@@ -158,6 +158,7 @@ impl HeldJournal for Host {
     }
 }
 
+/// A plan with a rule for each executable and its action.
 fn plan(lines: &[(&str, &str)]) -> RulesPlan {
     let rules = lines
         .iter()
@@ -169,7 +170,7 @@ fn plan(lines: &[(&str, &str)]) -> RulesPlan {
     RulesPlan::read(&rules.collect::<String>(), &topology, |_| None).unwrap()
 }
 
-/// An enforcer that has looked at every process, and what it reported.
+/// An enforcer that has applied its rules to every process, and what it reported.
 fn start_enforcer(
     host: &Host,
     lines: &[(&str, &str)],
@@ -177,12 +178,13 @@ fn start_enforcer(
     let before = host.0.borrow().written.clone();
     let mut enforcer = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
     let reported = collect(|notify| {
-        enforcer.review(notify);
-        enforcer.look(notify);
+        enforcer.restore_unmatched(notify);
+        enforcer.consider_all(notify);
     });
     (enforcer, reported)
 }
 
+/// The changes that an action reports.
 fn collect(act: impl FnOnce(&mut dyn FnMut(RuleEvent))) -> Vec<RuleChange> {
     let mut all = Vec::new();
     act(&mut |reported| {
@@ -214,15 +216,15 @@ fn processes_are_placed_and_given_back() {
     // It was recorded, and nothing is done twice.
     assert_eq!(host.0.borrow().written.len(), 1);
     let changes = host.0.borrow().changes;
-    assert!(collect(|notify| enforcer.look(notify)).is_empty());
+    assert!(collect(|notify| enforcer.consider_all(notify)).is_empty());
     assert_eq!(host.0.borrow().changes, changes);
-    let reported = collect(|notify| enforcer.give_all_back(notify));
+    let reported = collect(|notify| enforcer.restore_all(notify));
     assert_eq!((host.on(10), reported.len()), ("0-7 0".into(), 1));
     assert!(host.0.borrow().written.is_empty());
 }
 
 #[test]
-fn settings_by_others_stay() {
+fn settings_made_by_others_stay() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "3");
     host.add(12, 1, "/bin/db", "0-7");
@@ -242,14 +244,14 @@ fn settings_by_others_stay() {
     );
     assert_eq!((reported[1].threads, reported[1].threads_left), (2, 2));
     // It is reported once; a process moved since is left alone in the end.
-    assert!(collect(|notify| enforcer.look(notify)).is_empty());
+    assert!(collect(|notify| enforcer.consider_all(notify)).is_empty());
     host.set(12, |state, _| state.0 = cpus("6")).unwrap();
-    collect(|notify| enforcer.give_all_back(notify));
+    collect(|notify| enforcer.restore_all(notify));
     assert_eq!((host.on(12), host.on(14)), ("6 0".into(), "0-7 -3".into()));
 }
 
 #[test]
-fn a_thread_is_left_alone_if_a_rule_gives_the_same() {
+fn a_thread_that_had_the_demanded_settings_keeps_them_at_the_end() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     {
@@ -263,10 +265,10 @@ fn a_thread_is_left_alone_if_a_rule_gives_the_same() {
     let (mut enforcer, _) = start_enforcer(&host, &[DB]);
     assert_eq!(after(&host), ["1 5", "1 5", "1 5"]);
     // A later start and other rules know it as well.
-    enforcer.look(&mut |_| {});
+    enforcer.consider_all(&mut |_| {});
     let (mut enforcer, _) = start_enforcer(&host, &[("db", "place = \"cpu:2\"")]);
     assert_eq!(after(&host), ["1 5", "2 5", "1 5"]);
-    collect(|notify| enforcer.give_all_back(notify));
+    collect(|notify| enforcer.restore_all(notify));
     assert_eq!(host.on(10), "0-7 0");
     assert_eq!(after(&host), ["1 0", "0-7 5", "1 5"]);
 }
@@ -296,14 +298,14 @@ fn children_and_threads_inherit_and_are_given_back() {
     // A rule that leaves processes alone takes them out again.
     assert_eq!((host.on(20), host.on(22)), ("1 0".into(), "0-7 0".into()));
     // The parent of a forked process may end before.
-    collect(|notify| enforcer.give_all_back(notify));
+    collect(|notify| enforcer.restore_all(notify));
     for thread in [10, 15, 20, 21] {
         assert_eq!(host.on(thread), "0-7 0", "{thread}");
     }
     assert_eq!(host.on(23), "1 0");
 }
 
-/// A process begins another program.
+/// Makes a process run another program.
 fn execute(host: &Host, process: i32, executable: &str) {
     let mut world = host.0.borrow_mut();
     executable.clone_into(&mut world.all.get_mut(&process).unwrap().executable);
@@ -327,7 +329,7 @@ fn changes_for_a_program_end_with_it() {
 }
 
 #[test]
-fn heirs_keep_their_cpus_after_the_parent() {
+fn children_keep_their_cpus_after_the_parent_ended() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     let (mut enforcer, _) = start_enforcer(&host, &[("/bin/db", "place = \"cpu:1\"")]);
@@ -338,9 +340,9 @@ fn heirs_keep_their_cpus_after_the_parent() {
         world.all.remove(&10);
         world.all.get_mut(&20).unwrap().parent = 1;
     }
-    assert!(collect(|notify| enforcer.look(notify)).is_empty());
+    assert!(collect(|notify| enforcer.consider_all(notify)).is_empty());
     assert_eq!(host.on(20), "1 0");
-    collect(|notify| enforcer.give_all_back(notify));
+    collect(|notify| enforcer.restore_all(notify));
     assert_eq!(host.on(20), "0-7 0");
 }
 
@@ -361,12 +363,12 @@ fn a_raised_priority_is_not_inherited_by_other_programs() {
     assert_eq!(why, Some("a raised priority is not inherited"));
     // It is reported once, and the CPUs come back in the end.
     assert!(collect(|notify| enforcer.consider(20, notify)).is_empty());
-    collect(|notify| enforcer.give_all_back(notify));
+    collect(|notify| enforcer.restore_all(notify));
     assert_eq!((host.on(10), host.on(20)), ("0-7 0".into(), "0-7 0".into()));
 }
 
 #[test]
-fn a_new_start_knows_its_own() {
+fn a_restart_recognises_the_processes_in_its_journal() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.add(11, 1, "/bin/web", "0-7");
@@ -392,7 +394,7 @@ fn a_new_start_knows_its_own() {
 }
 
 #[test]
-fn new_rules_move_what_the_old_ones_placed() {
+fn new_rules_move_processes_that_the_old_ones_placed() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     let (mut enforcer, _) = start_enforcer(&host, &[DB]);
@@ -404,7 +406,7 @@ fn new_rules_move_what_the_old_ones_placed() {
 }
 
 #[test]
-fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
+fn nothing_is_changed_if_it_cannot_be_journaled_or_is_not_permitted() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.0.borrow_mut().is_disk_full = true;
@@ -419,16 +421,16 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_tells_once() {
+fn a_dry_run_changes_nothing_and_reports_once() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     let mut enforcer: RuleEnforcer<Host, Host> =
         RuleEnforcer::new(host.clone(), None, plan(&[DB]), Vec::new(), 1);
-    let reported = collect(|notify| enforcer.look(notify));
+    let reported = collect(|notify| enforcer.consider_all(notify));
     assert_eq!((reported.len(), reported[0].to.as_deref()), (1, Some("1")));
     assert!(reported[0].dry_run);
-    assert!(collect(|notify| enforcer.look(notify)).is_empty());
-    collect(|notify| enforcer.give_all_back(notify));
+    assert!(collect(|notify| enforcer.consider_all(notify)).is_empty());
+    collect(|notify| enforcer.restore_all(notify));
     assert_eq!((host.on(10), host.0.borrow().changes), ("0-7 0".into(), 0));
 }
 
@@ -448,7 +450,7 @@ fn placements_stay_within_what_a_process_may_use() {
 }
 
 #[test]
-fn mistakes_in_placements_have_a_place() {
+fn mistakes_in_placements_are_reported_with_their_line() {
     let topology = Topology::from_synthetic("core:4 pu:2").unwrap();
     for (place, why) in [
         ("one-cor", "did you mean"),
@@ -499,7 +501,7 @@ fn a_bad_file_leaves_the_old_rules_in_force() {
     let mut script = Script(vec![reload, started, stop]);
     let mut reported = Vec::new();
     let mut load = || Err("rules.toml:1:1: no".to_owned());
-    keep(&mut enforcer, &mut script, &mut load, &mut |one| {
+    enforce(&mut enforcer, &mut script, &mut load, &mut |one| {
         reported.push(one)
     })
     .unwrap();

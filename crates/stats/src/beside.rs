@@ -106,7 +106,7 @@ fn write_clause(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>, limit: &
         _ => "more",
     };
     let Interval { low, high } = cpu.interval;
-    let sizes = setting.sizes(low, high);
+    let sizes = setting.format_sizes(low, high);
     let between = match wall.interval.half_width().is_finite() {
         true => format!(": {}", setting.describe_bounds(wall.interval)),
         false => String::new(),

@@ -239,7 +239,7 @@ mod tests {
 
     /// Share of histories in which a change is found.
     fn alarm_rate(truth: &[f64]) -> f64 {
-        let found = (0..400).filter(|seed| !find_changes(&links(truth, *seed), 0.05).is_empty());
+        let found = (0..400).filter(|seed| !find_changes(&simulate(truth, *seed), 0.05).is_empty());
         found.count() as f64 / 400.0
     }
 
@@ -324,7 +324,7 @@ mod tests {
             let z = normal::upper_quantile(0.5 * level);
             let t = normal_to_student(z, freedom);
             assert!((t / expected - 1.0).abs() < 6e-3, "{t}");
-            assert!((normal_of(t, freedom) - z).abs() < 1e-9);
+            assert!((student_to_normal(t, freedom) - z).abs() < 1e-9);
         }
         let read = Link::from_interval(0.0, 0.023_06, 0.05, 9);
         assert!((read.error - 0.01).abs() < 1e-4, "{read:?}");

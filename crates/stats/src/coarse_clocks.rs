@@ -145,7 +145,7 @@ impl World {
             around.slots.push(vec![slot, 1 - slot]);
             around.before.push(vec![None, None]);
             around.load.push(None);
-            let Some(depth) = schedule.due(pairs, self.runs) else {
+            let Some(depth) = schedule.next_due(pairs, self.runs) else {
                 continue;
             };
             let look = confirmation.look(&data, &around, self.runs as f64, depth);

@@ -330,7 +330,7 @@ impl Confirmation {
         }
         self.designs
             .iter_mut()
-            .map(|design| design.look(blocks, most, least))
+            .map(|design| design.add_look(blocks, most, least))
             .collect()
     }
 

@@ -59,7 +59,7 @@ pub fn select_survivors(runs: &[ScreeningRun], open: &[usize]) -> Vec<usize> {
 /// arms.
 fn score_arms(runs: &[ScreeningRun], open: &[usize]) -> Vec<(f64, usize)> {
     let levels: Vec<f64> = (0..runs.len()).map(|at| level_around(runs, at)).collect();
-    let weights = weights::from_levels(&levels);
+    let weights = weights::weigh_by_levels(&levels);
     let sizes: Vec<f64> = runs
         .iter()
         .zip(&levels)

@@ -98,7 +98,7 @@ impl Regression {
         around: &Circumstances,
         most: usize,
     ) -> Option<RegressionLook> {
-        match self.schedule.due(data.blocks(), most)? {
+        match self.schedule.next_due(data.blocks(), most)? {
             Depth::Claims => {
                 let look = self.shared.look(data, around, most as f64, Depth::Claims)?;
                 Some(self.judge_look(&look, None))

@@ -1,54 +1,52 @@
-//! Looking at the data before the end without raising the error rate.
+//! Plans looks at the data before the end that do not raise the error rate.
 //!
-//! Group-sequential design with an error-spending function (Lan and DeMets
-//! 1983). At each look the nominal level is found by recursive integration of
-//! the statistic's density over the continuation region (Armitage, McPherson and
-//! Rowe 1969), with the correlation between looks that the scores really have.
+//! This is a group-sequential design with an error-spending function (Lan and DeMets 1983). At each
+//! look the nominal level is found by recursive integration of the statistic's density over the
+//! continuation region (Armitage, McPherson and Rowe 1969), with the actual correlation between
+//! looks, from the scores.
 //!
 //! With `n` of `n_max` pairs done, `t = n / n_max`, error has been spent up to
-//! `α (¾ e + ¼ t^1.5)`. The second part is the power family: most of the
-//! error is kept for the end. The first, `e = (1 − (6/n)^¼) / (1 − (6/n_max)^¼)`,
-//! hardly asks how long the budget is, and leaves a share for every doubling of the
-//! pairs: an effect that ten pairs show is claimed after about ten pairs, one that takes
-//! two hundred of six hundred does not find the error spent on the first twenty.
+//! `α (¾ e + ¼ t^1.5)`. The second part, of the power family, keeps most of its error for the end.
+//! The first part, `e = (1 − (6/n)^¼) / (1 − (6/n_max)^¼)`, hardly depends on the budget and leaves
+//! error for every doubling of the pairs. So an effect that ten pairs show is claimed after about
+//! ten pairs, and there is still error left for one that takes two hundred of six hundred.
 //!
-//! Without a planned end nothing can be reserved for it: `1 − √(6/n)` of the error has then been
-//! spent after n pairs, half of it by the 24th and never all. With noise of 3 % a run, true
-//! differences of 10, 5 and 2 % take 9, 12 and 45 pairs in the median, as they do with budgets of
-//! 40, 40 and 130; the slowest tenth takes 16, 19 and 106 instead of 16, 18 and 90, of which 1 %
-//! were undecided when the budget ended (400 simulated comparisons each). Of the exponents ¼, ½, ¾
-//! and 1 of `6/n` this one was never the slowest.
+//! Without a planned end, `1 − √(6/n)` of the error has been spent after n pairs: half of it after
+//! 24, and never all. With noise of 3 % a run, true differences of 10, 5 and 2 % take 9, 12 and 45
+//! pairs in the median, as they do with budgets of 40, 40 and 130. The slowest tenth takes 16, 19
+//! and 106 pairs instead of 16, 18 and 90, of which 1 % were undecided at the end of the budget (400
+//! simulated comparisons each). Of the exponents ¼, ½, ¾ and 1 of `6/n`, ½ was never the slowest.
 //!
-//! A look is cheap if it only asks whether every arm can be claimed, so there is one after every
-//! pair of the first 64; intervals are made at fewer.
+//! A look is cheap if it only tests whether all arms can be claimed, so there is one after each of
+//! the first 64 pairs; intervals are computed at fewer looks.
 
 use super::normal;
 use pinwise_format::whole_usize;
 
-/// Looks that make intervals grow by this factor.
-const GROWTH: f64 = 1.45;
-/// After every pair up to here it is asked whether all can be claimed.
+/// Factor between the numbers of pairs of two looks with intervals.
+const VERDICT_GROWTH: f64 = 1.45;
+/// Up to this many pairs there is a look for claims after every pair.
 const EVERY_PAIR: usize = 64;
-/// Then whenever there are this many times as many.
+/// Afterwards, the factor between the numbers of pairs of two looks for claims.
 const CLAIM_GROWTH: f64 = 1.05;
 /// No claim is made on fewer pairs.
 pub const MIN_PAIRS: usize = 6;
-/// With no more pairs than this there is one look, at the end.
+/// If at most this many pairs are possible, the only look is at the end.
 const SINGLE_LOOK: usize = 12;
-/// A look that would come this close to the last one is left out.
+/// A look is left out if the end is less than this factor away.
 const CLOSE_TO_END: f64 = 1.2;
-/// Share of the error that is spent with little regard to the budget.
-const EARLY: f64 = 0.75;
-/// Exponent of what is left of that: larger ones spend more on the first pairs.
-const LEFT_EXPONENT: f64 = 0.25;
-/// Exponent of the power family.
-const EXPONENT: f64 = 1.5;
-/// Steps of the walk beyond which a normal density is nothing.
+/// Share of the error that is spent early, almost regardless of the budget.
+const EARLY_SHARE: f64 = 0.75;
+/// Exponent of the early part; a larger one spends more on the first pairs.
+const EARLY_EXPONENT: f64 = 0.25;
+/// Exponent of the late part, of the power family.
+const LATE_EXPONENT: f64 = 1.5;
+/// Standard deviations beyond which a normal density is taken as 0.
 const REACH: f64 = 7.0;
 /// Points of the grid over the continuation region.
 const GRID: usize = 161;
 
-/// How much error may be spent by when.
+/// The error that may be spent, and when.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spending {
     /// Two-sided error in total.
@@ -60,29 +58,29 @@ pub struct Spending {
 /// How error is spread over an experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// There is a budget.
+    /// The number of pairs is limited.
     Planned {
-        /// Share that is spent with little regard to the budget.
+        /// Share of the error that is spent early, almost regardless of the budget.
         early: f64,
     },
-    /// It may go on for ever, so that nothing is kept for an end.
+    /// The number of pairs is not limited, so that no error is kept for an end.
     OpenEnded {
-        /// Nothing is spent up to here.
+        /// Nothing is spent up to this number of pairs.
         from_pairs: usize,
     },
 }
 
 impl Spending {
-    /// Three quarters early, the rest by `t^1.5`.
+    /// Spends three quarters of the error early, the rest by `t^1.5`.
     #[must_use]
     pub const fn new(alpha: f64) -> Self {
         Self {
             alpha,
-            pace: Pace::Planned { early: EARLY },
+            pace: Pace::Planned { early: EARLY_SHARE },
         }
     }
 
-    /// All by `t^1.5`: for statistics that few runs rule.
+    /// Spends all error by `t^1.5`: for statistics that a few runs may dominate.
     #[must_use]
     pub const fn late(alpha: f64) -> Self {
         Self {
@@ -91,7 +89,7 @@ impl Spending {
         }
     }
 
-    /// For an experiment without a planned end: all by `1 − (from_pairs / n)^½`.
+    /// Spends error by `1 − (from_pairs / n)^½`, for an experiment without a planned end.
     #[must_use]
     pub const fn open_ended(alpha: f64, from_pairs: usize) -> Self {
         Self {
@@ -104,42 +102,44 @@ impl Spending {
     #[must_use]
     pub fn spent(&self, pairs: f64, most: f64) -> f64 {
         match self.pace {
-            // What ends it after all, ends it whatever the pairs show.
+            // If it is ended after all, that does not depend on the results.
             Pace::OpenEnded { .. } if pairs >= most => self.alpha,
             Pace::OpenEnded { from_pairs } => {
                 let from = from_pairs as f64;
                 self.alpha * (1.0 - (from / pairs.max(from)).sqrt())
             }
-            Pace::Planned { early } => self.alpha * planned(early, pairs, most),
+            Pace::Planned { early } => self.alpha * planned_share(early, pairs, most),
         }
     }
 }
 
 /// Share of the error spent once `pairs` of `most` are done.
-fn planned(share_early: f64, pairs: f64, most: f64) -> f64 {
+fn planned_share(share_early: f64, pairs: f64, most: f64) -> f64 {
     let least = MIN_PAIRS as f64;
     let t = (pairs / most.max(1.0)).clamp(0.0, 1.0);
-    let spent = |pairs: f64| 1.0 - (least / pairs.max(least)).powf(LEFT_EXPONENT);
+    let spent = |pairs: f64| 1.0 - (least / pairs.max(least)).powf(EARLY_EXPONENT);
     let early = if most > least {
         (spent(pairs) / spent(most)).min(1.0)
     } else {
         t
     };
-    share_early * early + (1.0 - share_early) * t.powf(EXPONENT)
+    share_early * early + (1.0 - share_early) * t.powf(LATE_EXPONENT)
 }
 
-/// One contrast followed over its looks.
+/// The levels of one contrast over its looks.
 #[derive(Debug, Clone)]
 pub struct GroupSequential {
     spending: Spending,
     spent: f64,
+    /// Variance of the statistic, which is 1 at the first look.
     variance: f64,
-    /// Sub-density of the statistic among experiments still going on.
+    /// Distribution of the statistic among experiments that were not ended: values, ascending, with
+    /// their probabilities.
     going_on: Vec<(f64, f64)>,
 }
 
 impl GroupSequential {
-    /// A design before its first look.
+    /// A design without looks so far.
     #[must_use]
     pub const fn new(spending: Spending) -> Self {
         Self {
@@ -150,10 +150,9 @@ impl GroupSequential {
         }
     }
 
-    /// The nominal two-sided level of a look at `pairs` of `most`, whose
-    /// statistic correlates with that of the look before by `correlation`
-    /// (ignored at the first look).
-    pub fn look(&mut self, pairs: f64, most: f64, correlation: f64) -> f64 {
+    /// Adds a look at `pairs` of `most` and returns its nominal two-sided level. `correlation` is
+    /// that of the statistic with the one at the look before (ignored at the first look).
+    pub fn add_look(&mut self, pairs: f64, most: f64, correlation: f64) -> f64 {
         let increment = (self.spending.spent(pairs, most) - self.spent).max(0.0);
         self.spent += increment;
         if self.going_on.is_empty() {
@@ -170,7 +169,7 @@ impl GroupSequential {
         let before = std::mem::take(&mut self.going_on);
         self.going_on = grid(bound, variance.sqrt())
             .map(|(s, weight)| {
-                // The points are ascending: only those within reach count.
+                // Only points within reach contribute.
                 let first = before.partition_point(|(from, _)| *from < s - REACH * step);
                 let near = before[first..]
                     .iter()
@@ -185,10 +184,10 @@ impl GroupSequential {
         2.0 * normal::upper_tail(bound)
     }
 
-    /// The bound in standard deviations that is newly crossed with
+    /// The bound, in standard deviations, that the statistic crosses for the first time with
     /// probability `increment`.
     fn find_bound(&self, increment: f64, sd: f64, step: f64) -> f64 {
-        // Both sides are alike.
+        // Both sides have the same probability.
         let crossing = |bound: f64| -> f64 {
             let edge = bound * sd;
             let within = self
@@ -227,24 +226,25 @@ fn grid(bound: f64, sd: f64) -> impl Iterator<Item = (f64, f64)> {
 /// What a look is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Only: can every arm be claimed now?
+    /// Only to find out whether every arm can be claimed.
     Claims,
-    /// Verdicts with their intervals.
+    /// For verdicts with their intervals.
     Verdicts,
 }
 
-/// When to look.
+/// Says when to look.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     spending: Spending,
     least: usize,
+    /// Pairs at the next look for claims.
     next_claims: usize,
+    /// Pairs at the next look for verdicts.
     next_verdicts: Option<usize>,
 }
 
 impl Schedule {
-    /// For error that is spent so. No look but the last comes before `least`
-    /// pairs.
+    /// A schedule of looks, none of which but the last comes before `least` pairs.
     #[must_use]
     pub const fn new(spending: Spending, least: usize) -> Self {
         Self {
@@ -255,13 +255,13 @@ impl Schedule {
         }
     }
 
-    /// Is a look due with `pairs` done of `most` possible?
-    pub fn due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
+    /// The look that is due now, with `pairs` done of `most` possible; `None` if none is.
+    pub fn next_due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
         let planned = first_look(most, self.spending).max(self.least).min(most);
         let next = *self.next_verdicts.get_or_insert(planned);
         let first = planned.min(next);
         if pairs >= next.min(most) {
-            self.next_verdicts = Some(next_look(pairs, most));
+            self.next_verdicts = Some(next_verdicts(pairs, most));
             self.next_claims = next_claims(pairs);
             return Some(Depth::Verdicts);
         }
@@ -288,15 +288,15 @@ fn first_look(most: usize, spending: Spending) -> usize {
     }
     (MIN_PAIRS..most)
         .find(|&n| smallest_p(n) <= spending.spent(n as f64, most as f64))
-        .map_or(most, |n| unless_close(n, most))
+        .map_or(most, |n| skip_to_end_if_close(n, most))
 }
 
-/// The next number of pairs after `n` worth intervals, at most `most`.
-fn next_look(n: usize, most: usize) -> usize {
-    unless_close(whole_usize((n as f64 * GROWTH).ceil()), most)
+/// The number of pairs at the look for verdicts after that at `n` pairs; at most `most`.
+fn next_verdicts(n: usize, most: usize) -> usize {
+    skip_to_end_if_close(whole_usize((n as f64 * VERDICT_GROWTH).ceil()), most)
 }
 
-fn unless_close(n: usize, most: usize) -> usize {
+fn skip_to_end_if_close(n: usize, most: usize) -> usize {
     if n as f64 * CLOSE_TO_END > most as f64 {
         most
     } else {
@@ -330,7 +330,7 @@ mod tests {
         looks
             .iter()
             .map(|&n| {
-                let level = design.look(n, last, (before / n).sqrt());
+                let level = design.add_look(n, last, (before / n).sqrt());
                 before = n;
                 level
             })
@@ -441,7 +441,7 @@ mod tests {
         let mut schedule = Schedule::new(Spending::new(0.04), MIN_PAIRS);
         let mut seen = (Vec::new(), Vec::new());
         for pairs in 1..=most {
-            match schedule.due(pairs, most) {
+            match schedule.next_due(pairs, most) {
                 Some(Depth::Verdicts) => seen.0.push(pairs),
                 Some(Depth::Claims) => seen.1.push(pairs),
                 None => {}
@@ -456,7 +456,7 @@ mod tests {
         check_plan(20, &[8, 12, 20], &[9, 10, 11, 13, 14, 15, 16, 17, 18, 19]);
         let mut schedule = Schedule::new(Spending::new(0.04), MIN_PAIRS);
         let verdicts: Vec<usize> = (1..=130)
-            .filter(|&n| schedule.due(n, 130) == Some(Depth::Verdicts))
+            .filter(|&n| schedule.next_due(n, 130) == Some(Depth::Verdicts))
             .collect();
         assert_eq!(verdicts, [9, 14, 21, 31, 45, 66, 96, 130]);
     }

@@ -1,4 +1,4 @@
-//! The subject of sentences on a comparison: names, units, the blocks that they are based on.
+//! What sentences on a comparison need to know: names, words, units, and the number of blocks.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use super::paired::Interval;
 use super::resolution::Resolution;
 use pinwise_format::{count, percent, percent_range, signed_percent, three_digits};
 
-/// A larger change, as a share, is given as a factor.
-const LARGE: f64 = 2.0;
+/// A larger relative change is given as a factor.
+const MAX_PERCENT_CHANGE: f64 = 2.0;
 
-/// How a metric's cost is spoken of.
+/// The words for a lower and a higher cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
-    /// A lower cost.
+    /// The word for a lower cost.
     pub better: &'static str,
-    /// A higher cost.
+    /// The word for a higher cost.
     pub worse: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl Words {
         better: "faster",
         worse: "slower",
     };
-    /// For CPU time and what else is used up at work.
+    /// For CPU time and other work.
     pub const WORK: Self = Self {
         better: "cheaper",
         worse: "costlier",
@@ -36,14 +36,14 @@ impl Words {
         better: "smaller",
         worse: "larger",
     };
-    /// For a figure of the user's own.
+    /// For a user-defined figure.
     pub const OWN: Self = Self {
         better: "better",
         worse: "worse",
     };
 }
 
-/// Names and circumstances that sentences speak of.
+/// What sentences on a comparison need to know.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'a> {
     /// Names of the columns.
@@ -52,11 +52,11 @@ pub struct Setting<'a> {
     pub baseline: usize,
     /// Smallest effect of interest, `ln(ratio)`.
     pub delta: f64,
-    /// How the metric is spoken of.
+    /// The words for the metric.
     pub words: Words,
     /// Is the metric the inverse of the cost?
     pub is_rate: bool,
-    /// What of the runs is judged.
+    /// The statistic of the runs that is judged.
     pub judge: Judge,
     /// The name of a figure that the program prints; `None` of those that pinwise measures.
     pub figure: Option<&'a str>,
@@ -69,23 +69,29 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
-    pub(super) fn change(&self, log_ratio: f64) -> f64 {
-        gain(if self.is_rate { -log_ratio } else { log_ratio })
+    /// The relative change of the metric that follows from a change of the cost, `ln(ratio)`.
+    pub(super) fn metric_change(&self, log_ratio: f64) -> f64 {
+        relative_change(if self.is_rate { -log_ratio } else { log_ratio })
     }
 
-    /// How much better or worse between these: sizes without sign.
-    pub(super) fn sizes(&self, low: f64, high: f64) -> String {
-        let (a, b) = (self.change(low).abs(), self.change(high).abs());
+    /// Formats the range of a change without its sign: `2.1–3.0 %`.
+    pub(super) fn format_sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (
+            self.metric_change(low).abs(),
+            self.metric_change(high).abs(),
+        );
         percent_range(a.min(b), a.max(b))
     }
 
-    /// The same behind `by`: from about three times on as a factor, since nobody reads 1,612 % as 17
-    /// times.
-    pub(super) fn by_sizes(&self, low: f64, high: f64) -> String {
-        let (a, b) = (self.change(low).abs(), self.change(high).abs());
-        if a.max(b) <= LARGE {
-            return format!("by {}", self.sizes(low, high));
+    /// Formats the range of a change with `by`: `by 2.1–3.0 %`. Large changes become factors, which
+    /// are easier to read than 1,612 %.
+    pub(super) fn format_by_sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (
+            self.metric_change(low).abs(),
+            self.metric_change(high).abs(),
+        );
+        if a.max(b) <= MAX_PERCENT_CHANGE {
+            return format!("by {}", self.format_sizes(low, high));
         }
         let [a, b] = [a.min(b), a.max(b)].map(|change| three_digits(1.0 + change));
         match a == b {
@@ -94,22 +100,22 @@ impl Setting<'_> {
         }
     }
 
-    /// A size, as [`by_sizes`](Self::by_sizes) has it.
-    pub(super) fn size_in_words(size: f64) -> String {
-        match size > LARGE {
+    /// Formats one size as [`format_by_sizes`](Self::format_by_sizes) does.
+    pub(super) fn format_size(size: f64) -> String {
+        match size > MAX_PERCENT_CHANGE {
             true => format!("a factor of {}", three_digits(1.0 + size)),
             false => percent(size),
         }
     }
 
-    /// Both ends as changes of the metric, the lower first.
-    pub(super) fn ends(&self, low: f64, high: f64) -> (String, String) {
-        let (a, b) = (self.change(low), self.change(high));
+    /// Formats both ends of an interval as changes of the metric, the lower first.
+    pub(super) fn format_ends(&self, low: f64, high: f64) -> (String, String) {
+        let (a, b) = (self.metric_change(low), self.metric_change(high));
         (signed_percent(a.min(b)), signed_percent(a.max(b)))
     }
 
     /// What is judged, behind a size: `in the typical run`, `in p99 of the typical run`.
-    pub(super) fn judged(&self) -> String {
+    pub(super) fn describe_judge(&self) -> String {
         match (self.figure, self.judge) {
             (None, judge) => judge.phrase(),
             (Some(figure), Judge::Typical) => format!("in {figure} of the typical run"),
@@ -117,19 +123,19 @@ impl Setting<'_> {
         }
     }
 
-    /// `between −2.0 % and +3.0 % in the typical run`.
+    /// Describes an interval: `between −2.0 % and +3.0 % in the typical run`.
     pub(super) fn describe_bounds(&self, interval: Interval) -> String {
-        let (low, high) = self.ends(interval.low, interval.high);
-        format!("between {low} and {high} {}", self.judged())
+        let (low, high) = self.format_ends(interval.low, interval.high);
+        format!("between {low} and {high} {}", self.describe_judge())
     }
 }
 
-/// The whole blocks that a contrast is based on.
+/// The blocks that a contrast is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
-    /// Their number.
+    /// Number of whole blocks.
     pub blocks: usize,
-    /// Was the arm dropped after them, as clearly behind the best?
+    /// Was the arm dropped after them because it was clearly behind the best?
     pub is_dropped: bool,
 }
 
@@ -144,8 +150,8 @@ impl fmt::Display for Basis {
     }
 }
 
-/// `ln(ratio)` as a relative change: 0.02 is two per cent more.
+/// Converts `ln(ratio)` to a relative change: 0.02 is two per cent more.
 #[must_use]
-pub fn gain(log_ratio: f64) -> f64 {
+pub fn relative_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1()
 }

@@ -1,73 +1,68 @@
-//! The distribution of a sum of scores with random signs.
+//! Computes p-values of a sum of scores under random signs.
 //!
-//! If two arms are the same, swapping their labels within a block flips the
-//! sign of that block's difference and changes nothing else; since the order
-//! was drawn at random, both signs were equally likely. Conditional on the
-//! scores' sizes, the null distribution of their signed sum is therefore known
-//! exactly, whatever the noise looks like (Fisher's randomisation test; Pitman
-//! 1937).
+//! If two arms are the same, swapping their labels within a block reverses the sign of that block's
+//! difference and changes nothing else. As the order was drawn at random, both signs were equally
+//! likely. So, given the scores' sizes, the null distribution of their signed sum is known exactly,
+//! whatever the noise (Fisher's randomisation test; Pitman 1937).
 //!
-//! Few scores: dynamic programming on a grid of integers, exact for the scores so rounded (plain
-//! ranks are not rounded at all). More: the saddlepoint approximation of Lugannani and Rice (1980),
-//! within 4 % of the exact tail at the switch and for p above 0.0001. From 200 on: the normal tail
-//! with its Edgeworth correction.
+//! With few scores the p-value is exact, by dynamic programming on a grid of integers; scores other
+//! than ranks are rounded to that grid. With more scores it is the saddlepoint approximation of
+//! Lugannani and Rice (1980), which at the switch is within 4 % of the exact tail for p above
+//! 0.0001. From 200 scores on it is the normal tail with its Edgeworth correction.
 
 use super::normal;
 
-/// Largest product of scores and grid points for the exact distribution of
-/// ranks, which the other methods approximate less well (they form a lattice):
-/// up to 58 of them.
-const EXACT_COST_OF_RANKS: usize = 200_000;
-/// Other scores are rounded to a grid that makes their product about this.
-const EXACT_COST: f64 = 80_000.0;
-/// Up to this many of them.
+/// The distribution of ranks is exact if the product of scores and grid points is at most this, that
+/// is for up to 58 ranks. The other methods are less precise for ranks, whose sums form a lattice.
+const MAX_COST_OF_RANKS: usize = 200_000;
+/// Other scores are rounded to a grid for which that product is about this.
+const COST_OF_OTHERS: f64 = 80_000.0;
+/// The distribution of other scores is exact for up to this many.
 const MAX_EXACT_SCORES: usize = 45;
-/// One score with more than this share of the variance dominates.
-const DOMINANT: f64 = 0.06;
-/// This many of the largest scores are then enumerated.
-const ENUMERATED: usize = 10;
-/// From this many scores on the sum is as good as normal but for its kurtosis.
+/// The sum is dominated if one score has more than this share of the variance.
+const DOMINANT_SHARE: f64 = 0.06;
+/// If the sum is dominated, all signs of this many of the largest scores are enumerated.
+const ENUMERATED_SCORES: usize = 10;
+/// From this many scores on, the sum is normal except for its kurtosis.
 const MIN_FOR_EDGEWORTH: usize = 200;
 
-/// Two-sided p-value of `Σ signed` under random signs: twice the smaller tail.
-///
-/// Zeros do not take part. Without any other score, 1.
+/// Two-sided p-value of `Σ signed` under random signs: twice the smaller tail. Scores of 0 are
+/// ignored; 1 if there are no others.
 #[must_use]
 pub fn two_sided_p(signed: &[f64]) -> f64 {
     let largest = signed.iter().fold(0.0f64, |m, s| m.max(s.abs()));
     if largest <= 0.0 {
         return 1.0;
     }
-    let (grid, are_ranks) = integer_grid(signed, largest);
+    let (grid, are_ranks) = to_integer_grid(signed, largest);
     let is_exact = if are_ranks {
         let sum: usize = grid.iter().map(|&g| size_of_score(g)).sum();
-        sum * grid.len() <= EXACT_COST_OF_RANKS
+        sum * grid.len() <= MAX_COST_OF_RANKS
     } else {
         grid.len() <= MAX_EXACT_SCORES
     };
     if is_exact {
-        exact(&grid)
+        exact_p(&grid)
     } else if is_dominated(signed, largest) {
-        enumerate_signs(signed)
+        enumerated_p(signed)
     } else if signed.len() < MIN_FOR_EDGEWORTH {
-        saddlepoint(signed)
+        saddlepoint_p(signed)
     } else {
-        edgeworth(signed)
+        edgeworth_p(signed)
     }
 }
 
-/// Ranks and mid-ranks go onto the grid unrounded, other scores rounded, but
-/// never to nothing: with few pairs each of them is needed to bound anything.
-/// The grid is as fine as the cost allows, so that one huge score does not
-/// coarsen the others.
-fn integer_grid(signed: &[f64], largest: f64) -> (Vec<i64>, bool) {
+/// Converts scores to integers; also says whether they are ranks or mid-ranks, which need no
+/// rounding. Other scores are rounded, but never to 0: with few pairs each of them counts. The grid
+/// is as fine as the cost allows, so that one huge score does not make the others imprecise.
+fn to_integer_grid(signed: &[f64], largest: f64) -> (Vec<i64>, bool) {
     let doubled_is_whole = |s: &f64| (2.0 * s - (2.0 * s).round()).abs() < 1e-9;
     let are_ranks = largest < 1e6 && signed.iter().all(doubled_is_whole);
     let sum: f64 = signed.iter().map(|s| s.abs()).sum();
     let factor = if are_ranks {
         2.0
     } else {
-        EXACT_COST / (signed.len() as f64 * sum)
+        COST_OF_OTHERS / (signed.len() as f64 * sum)
     };
     let taking_part = signed.iter().filter(|s| s.abs() > 0.0);
     let on_grid = |s: &f64| round_to_i64((s * factor).abs().max(1.0).copysign(*s));
@@ -86,14 +81,14 @@ fn size_of_score(score: i64) -> usize {
     usize::try_from(score.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-fn exact(grid: &[i64]) -> f64 {
+fn exact_p(grid: &[i64]) -> f64 {
     let mut sizes: Vec<usize> = grid.iter().map(|&g| size_of_score(g)).collect();
     let total: usize = sizes.iter().sum();
     let positive = grid.iter().filter(|&&g| g > 0);
     let positive: usize = positive.map(|&g| size_of_score(g)).sum();
-    // In how many ways the positive scores have each sum, up to the one at hand: from
-    // the smallest score on few sums are reached, and from one row to another, since
-    // in place each addition would wait for the one before.
+    // Counts in how many ways the positive scores can have each sum, up to the one at hand. It starts
+    // with the smallest score, as few sums are reached then, and uses two rows, since in one row each
+    // addition would have to wait for the previous one.
     sizes.sort_unstable();
     let smaller = positive.min(total - positive);
     let mut ways = vec![0.0f64; smaller + 1];
@@ -110,24 +105,24 @@ fn exact(grid: &[i64]) -> f64 {
         }
         std::mem::swap(&mut ways, &mut next);
     }
-    // Fewer than 2¹⁰⁰⁰: neither the number of ways nor its share is out of range.
+    // There are fewer than 2¹⁰⁰⁰ ways, so that neither their number nor the share overflows.
     let halves = sizes.iter().fold(1.0, |share, _| 0.5 * share);
     (2.0 * halves * ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Do a few scores make much of the variance? Then the sum has several humps,
-/// which no expansion around a normal distribution follows.
+/// Does one score have a large share of the variance? Then the sum's distribution has several modes,
+/// which no expansion around a normal distribution describes.
 fn is_dominated(signed: &[f64], largest: f64) -> bool {
     let variance: f64 = signed.iter().map(|s| s * s).sum();
-    largest * largest > DOMINANT * variance
+    largest * largest > DOMINANT_SHARE * variance
 }
 
-/// Every sign of the largest scores, and the normal tail for the rest.
-fn enumerate_signs(signed: &[f64]) -> f64 {
+/// Enumerates all signs of the largest scores, with the normal tail for the rest.
+fn enumerated_p(signed: &[f64]) -> f64 {
     let sum = signed.iter().sum::<f64>().abs();
     let mut sizes: Vec<f64> = signed.iter().map(|s| s.abs()).collect();
     sizes.sort_unstable_by(|a, b| b.total_cmp(a));
-    let (large, rest) = sizes.split_at(ENUMERATED.min(sizes.len()));
+    let (large, rest) = sizes.split_at(ENUMERATED_SCORES.min(sizes.len()));
     let sd = rest.iter().map(|s| s * s).sum::<f64>().sqrt();
     let signs = 1usize << large.len();
     let tails: f64 = (0..signs)
@@ -149,9 +144,9 @@ fn enumerate_signs(signed: &[f64]) -> f64 {
     (2.0 * tails / signs as f64).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// The normal tail with its first correction, for the fourth cumulant
-/// `−2 Σ a⁴`; odd cumulants of a symmetric sum are 0.
-fn edgeworth(signed: &[f64]) -> f64 {
+/// The normal tail, corrected for the fourth cumulant `−2 Σ a⁴`. (Odd cumulants of a symmetric sum
+/// are 0.)
+fn edgeworth_p(signed: &[f64]) -> f64 {
     let (sum, square, fourth) = signed.iter().fold((0.0, 0.0, 0.0), |acc, s| {
         let square = s * s;
         (acc.0 + s, acc.1 + square, acc.2 + square * square)
@@ -162,8 +157,9 @@ fn edgeworth(signed: &[f64]) -> f64 {
     (2.0 * (normal::upper_tail(z) + correction)).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// `K(t) = Σ ln cosh(a t)` is the cumulant generating function of the sum.
-fn saddlepoint(signed: &[f64]) -> f64 {
+/// The saddlepoint approximation; `K(t) = Σ ln cosh(a t)` is the cumulant generating function of the
+/// sum.
+fn saddlepoint_p(signed: &[f64]) -> f64 {
     let sum = signed.iter().sum::<f64>().abs();
     let most = signed.iter().map(|s| s.abs()).sum::<f64>();
     let variance = signed.iter().map(|s| s * s).sum::<f64>();
@@ -188,7 +184,7 @@ fn saddlepoint(signed: &[f64]) -> f64 {
     (2.0 * tail).clamp(least, 1.0)
 }
 
-/// Newton with bisection as a guard on the increasing `K'(t) = sum`.
+/// Solves `K'(t) = sum`, whose left side increases, by Newton's method guarded by bisection.
 fn solve_saddle(signed: &[f64], sum: f64, variance: f64) -> f64 {
     let slope = |t: f64| -> (f64, f64) {
         signed.iter().fold((0.0, 0.0), |(first, second), s| {
@@ -240,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn small_cases_by_hand() {
+    fn p_values_of_few_scores_are_those_counted_by_hand() {
         check(&[], 1.0);
         check(&[0.0, 0.0], 1.0);
         check(&[1.0, 2.0, 3.0], 0.25);
@@ -250,13 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn saddlepoint_meets_the_exact_distribution() {
+    fn the_saddlepoint_approximates_the_exact_distribution() {
         for step in 0..14u32 {
             let signed: Vec<f64> = (1..=40u32)
                 .map(|i| f64::from(i) * if i % 15 < step { 1.0 } else { -1.0 })
                 .collect();
-            let exact = exact(&integer_grid(&signed, 40.0).0);
-            let approximate = saddlepoint(&signed);
+            let exact = exact_p(&to_integer_grid(&signed, 40.0).0);
+            let approximate = saddlepoint_p(&signed);
             let tolerance = if exact > 1e-4 { 0.04 } else { 0.1 };
             assert!(
                 (approximate / exact - 1.0).abs() < tolerance,
@@ -266,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_tail_meets_the_saddlepoint() {
+    fn the_normal_tail_agrees_with_the_saddlepoint() {
         for step in 0..9u32 {
             let signed: Vec<f64> = (1..=220u32)
                 .map(|i| f64::from(i) * if i * 7 % 22 < 11 + step { 1.0 } else { -1.0 })
                 .collect();
-            let (a, b) = (saddlepoint(&signed), edgeworth(&signed));
+            let (a, b) = (saddlepoint_p(&signed), edgeworth_p(&signed));
             let tolerance = if a > 1e-4 { 0.01 } else { 0.1 };
             assert!(
                 a < 1e-7 || (b / a - 1.0).abs() < tolerance,

@@ -1,59 +1,57 @@
-//! Does one arm repeat itself better than another? Spread against spread,
-//! beside the comparison of what is typical and apart from it.
+//! Compares how much the runs of two arms spread. This is independent of which arm is faster, and is
+//! computed once, at the end.
 //!
-//! With `y'` the responses, the arm's shifted by their typical difference to the
-//! baseline's, a block's *local level* is the median of both arms' `y'` in the
-//! blocks around it, its own left out. What counts is how far each run lies from
-//! that level, `z = |y' − level|`, as in the tests of Levene (1960) and of Brown
-//! and Forsythe (1974), but local: drift and long bursts move the level and not
-//! the distances. At a ratio of spreads ρ the two distances of a block, taken as
-//! `z(arm)/√ρ` and `z(baseline)·√ρ`, change places when the labels do, and the
-//! level stays, which does not know the labels; so random signs give the null
-//! distribution of signed ranks of their differences (Wilcoxon 1945, on aligned
-//! responses: Hodges and Lehmann 1962). As ρ grows every difference falls, so the
-//! test can be turned over: the estimate is the ρ at which it is balanced, the
-//! interval all ρ that it does not reject.
+//! Let `y'` be the responses, those of the arm shifted by the typical difference between the arms. A
+//! block's *local level* is the median of both arms' `y'` in the blocks around it, without the block
+//! itself. Each run has a distance `z = |y' − level|`, as in the tests of Levene (1960) and of Brown
+//! and Forsythe (1974), but from a local level: drift and long bursts move the level, but not the
+//! distances.
 //!
-//! The level is uncertain itself, which draws the ratio towards 1: with 80 blocks of normal noise a
-//! true factor of 2 is estimated as 1.9. If both arms are alike there is nothing to draw.
+//! Let ρ be the true ratio of spreads. If a block's labels are exchanged, `z(arm)/√ρ` and
+//! `z(baseline)·√ρ` are exchanged, while the level, which ignores labels, stays. So random signs give
+//! the null distribution of the signed ranks of their differences (Wilcoxon 1945; on aligned
+//! responses: Hodges and Lehmann 1962). As ρ grows every difference falls, so that the test can be
+//! inverted: the estimate is the ρ at which it is balanced, the interval is all ρ that it does not
+//! reject.
 //!
-//! It says nothing of which arm is faster, and is computed once, at the end.
+//! The level itself is uncertain, which biases the ratio towards 1: with 80 blocks of normal noise a
+//! true factor of 2 is estimated as 1.9. If both arms are alike there is no such bias.
 
 use super::Responses;
 use super::describe::{quantile, robust_location};
 use super::inversion::Family;
 use super::paired::{Interval, Paired};
 
-/// Blocks on either side that make the local level.
+/// Blocks on either side whose runs give the local level.
 const REACH: usize = 4;
-/// Share of the error level that is used: the shift between the arms is estimated, which costs some
-/// exactness if noise is skewed.
+/// Share of the error level that is used. The rest makes up for the estimated shift between the
+/// arms, which makes the test slightly inexact if noise is skewed.
 const GUARD: f64 = 0.8;
-/// Fewer blocks than this say nothing of spread.
+/// Spreads are not compared with fewer blocks.
 pub const MIN_BLOCKS: usize = 10;
-/// Distances below this are the resolution of the estimated shift.
+/// Shorter distances may only be errors of the estimated shift.
 const MIN_DISTANCE: f64 = 1e-9;
-/// Widest `ln` of a ratio of spreads that is looked for: a factor of 400.
+/// Largest `ln` of a ratio of spreads that is considered: a factor of 400.
 const MAX_LN_RATIO: f64 = 6.0;
 /// Resolution of estimate and interval, in `ln(ratio)`.
 const TOLERANCE: f64 = 1e-6;
 
-/// How the runs of an arm spread, against the baseline's.
+/// The spread of an arm's runs compared with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steadiness {
     /// Column of the arm.
     pub arm: usize,
     /// Estimate of `ln(spread of the arm / spread of the baseline)`.
     pub estimate: f64,
-    /// The same at the level at which Holm judged it.
+    /// Interval of it, at the level at which Holm judged it.
     pub interval: Interval,
     /// Confidence of the interval.
     pub confidence: f64,
-    /// p-value adjusted for the arms: at most α when the interval excludes 0.
+    /// p-value adjusted for all arms: at most α if the interval excludes 0.
     pub p_adjusted: f64,
 }
 
-/// Every arm's spread against the baseline's, with a family-wise error of `alpha` over the arms
+/// Compares every arm's spread with the baseline's, with a family-wise error of `alpha` over the arms
 /// (Holm 1979). Empty if there are too few blocks, or if runs do not differ at all.
 #[must_use]
 pub fn compare_with_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<Steadiness> {
@@ -91,7 +89,7 @@ pub fn compare_with_baseline(data: &Responses, baseline: usize, alpha: f64) -> V
     judged.collect()
 }
 
-/// Holm's step-down: by how many arms α was divided when each was judged.
+/// Holm's step-down: for each p-value, the number of arms that α was divided by.
 fn holm_steps(p_values: &[f64], alpha: f64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -108,7 +106,7 @@ fn holm_steps(p_values: &[f64], alpha: f64) -> Vec<usize> {
     steps
 }
 
-/// How far the runs of two arms lie from their local level, block by block.
+/// The distances of two arms' runs from the local level, block by block.
 struct Distances {
     arm: Vec<f64>,
     baseline: Vec<f64>,
@@ -116,7 +114,7 @@ struct Distances {
 
 impl Distances {
     fn from_responses(data: &Responses, arm: usize, baseline: usize) -> Self {
-        let shift = shift(&data.differences(arm, baseline));
+        let shift = estimate_shift(&data.differences(arm, baseline));
         let aligned: Vec<(f64, f64)> = data
             .rows()
             .map(|row| (row[arm] - shift, row[baseline]))
@@ -138,13 +136,13 @@ impl Distances {
         Self { arm, baseline }
     }
 
-    /// Runs that are all alike have no ratio of spreads.
+    /// Do the runs of both arms vary, so that there is a ratio of spreads?
     fn is_usable(&self) -> bool {
         let moves = |distances: &[f64]| distances.iter().filter(|&&z| z > MIN_DISTANCE).count();
         moves(&self.arm) >= MIN_BLOCKS && moves(&self.baseline) >= MIN_BLOCKS
     }
 
-    /// Differences of the distances if the arm's spread is `theta`, in `ln`, above the baseline's.
+    /// Differences of the distances, corrected for a ratio of spreads `theta`, as `ln`.
     fn differences(&self, theta: f64) -> Paired {
         let (down, up) = ((-0.5 * theta).exp(), (0.5 * theta).exp());
         let both = self.arm.iter().zip(&self.baseline);
@@ -155,21 +153,21 @@ impl Distances {
         self.differences(theta).p_value(0.0)
     }
 
-    /// The middle of the ratios at which the ranks are balanced.
+    /// The middle of all ratios at which the ranks are balanced.
     fn estimate(&self) -> f64 {
         let sum = |theta: f64| -> f64 {
             let scores = self.differences(theta).scores(0.0);
             scores.iter().sum()
         };
-        let last_above = change(-MAX_LN_RATIO, MAX_LN_RATIO, |theta| sum(theta) > 0.25);
-        let first_below = change(last_above, MAX_LN_RATIO, |theta| sum(theta) > -0.25);
+        let last_above = bisect(-MAX_LN_RATIO, MAX_LN_RATIO, |theta| sum(theta) > 0.25);
+        let first_below = bisect(last_above, MAX_LN_RATIO, |theta| sum(theta) > -0.25);
         0.5 * (last_above + first_below)
     }
 
     fn interval(&self, estimate: f64, level: f64) -> Interval {
         let is_rejected = |theta: f64| self.p_value(theta) <= level;
         let end = |far: f64| match is_rejected(far) {
-            true => change(far, estimate, is_rejected),
+            true => bisect(far, estimate, is_rejected),
             false => far * f64::INFINITY,
         };
         Interval {
@@ -179,20 +177,19 @@ impl Distances {
     }
 }
 
-/// The typical difference, blind to what lies far away: were it drawn by a few
-/// slow runs, the arm that happened to have more of them would be shifted too
-/// far and its other runs would look spread. (With every fourth run 40 % slower,
-/// the Hodges–Lehmann estimate here gives 15 % false alarms at 5 %.)
-fn shift(differences: &[f64]) -> f64 {
+/// The typical difference, robust against extreme ones. If a few slow runs moved it, the arm that
+/// happens to have more of them would be shifted too far, and its other runs would seem to spread.
+/// (With every fourth run 40 % slower, the Hodges–Lehmann estimate gives 15 % false alarms at a level
+/// of 5 %.)
+fn estimate_shift(differences: &[f64]) -> f64 {
     let centre = quantile(differences, 0.5);
     let away: Vec<f64> = differences.iter().map(|d| (d - centre).abs()).collect();
     let weights = vec![1.0; differences.len()];
     robust_location(differences, &weights, quantile(&away, 0.25))
 }
 
-/// The point between `from`, at which `holds` is true, and `to`, at which it is not, where it
-/// changes.
-fn change(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
+/// Finds where `holds` changes between `from`, at which it is true, and `to`, at which it is false.
+fn bisect(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     while (to - from).abs() > TOLERANCE {
         let middle = 0.5 * (from + to);
         if holds(middle) {
@@ -210,8 +207,8 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Blocks of two arms with normal noise of these standard deviations, a
-    /// shift between them, and drift that both share.
+    /// Simulates blocks of two arms with normal noise of these standard deviations, a shift between
+    /// the arms, and a common drift.
     fn blocks(count: u32, sds: [f64; 2], seed: u64) -> Responses {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let mut data = Responses::new(2);
@@ -234,7 +231,7 @@ mod tests {
                 .map(|seed| compare_with_baseline(&blocks(80, sds, seed), 0, 0.05)[0])
                 .collect();
             let mean = found.iter().map(|f| f.estimate).sum::<f64>() / 40.0;
-            // The local level is uncertain itself, which draws it to 1.
+            // The uncertainty of the local level biases the ratio towards 1.
             assert!((mean - truth).abs() < 0.16, "{mean} for {truth}");
             assert!(mean.abs() < truth.abs() + 0.05, "{mean} for {truth}");
             let seen = found.iter().filter(|f| f.p_adjusted <= 0.05).count();
@@ -246,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_spreads_seldom_count_as_different_whatever_the_shift_and_the_drift() {
+    fn equal_spreads_rarely_count_as_different_despite_shift_and_drift() {
         let claims = (0..400)
             .filter(|&seed| {
                 let found = compare_with_baseline(&blocks(40, [0.02, 0.02], seed), 0, 0.05)[0];
@@ -260,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn renaming_the_arms_inverts_the_ratio() {
+    fn exchanging_the_arms_inverts_the_ratio() {
         let data = blocks(40, [0.02, 0.05], 3);
         let forth = compare_with_baseline(&data, 0, 0.05)[0];
         let back = compare_with_baseline(&data, 1, 0.05)[0];
@@ -272,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_says_nothing() {
+    fn few_blocks_and_equal_runs_are_not_compared() {
         assert!(compare_with_baseline(&blocks(9, [0.02, 0.02], 1), 0, 0.05).is_empty());
         let mut data = Responses::new(2);
         for _ in 0..30 {

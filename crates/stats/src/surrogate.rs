@@ -1,5 +1,5 @@
-//! A small model of arms with features: predicts all arms from a few runs of some, and how certain
-//! that is.
+//! A statistical model of arms with features: predicts all arms from a few runs of some, with the
+//! uncertainty of the prediction.
 //!
 //! The response of a run of arm `a` in block `b` is
 //!
@@ -7,17 +7,20 @@
 //! y = m(a) + c + Σ βj φj(a) + g(a) + u(a) + B(b) + e
 //! ```
 //!
-//! with a given mean m, a constant c, effects βj of features (normal around 0), a smooth function g
-//! of the features that takes up saturation and interaction (Gaussian process, Rasmussen and
-//! Williams 2006, chapter 2; as a model's discrepancy: Kennedy and O'Hagan 2001), a part u of each
-//! arm's own, one of each block, and noise. All are normal, so that the posterior is exact. Five
-//! scales are unknown: of everything that placements do, of u relative to it, of noise, of the
-//! noise of loose arms relative to it, of blocks. They are not guessed but averaged over: every
-//! point of a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting et al.
-//! 1999). If features predict nothing, points with a large u win, and what was never run becomes
-//! uncertain without any special rule.
+//! * m is a given mean of the arm, and c a constant;
+//! * βj are the effects of features φj, normal around 0;
+//! * g is a smooth function of the features, which models saturation and interaction (a Gaussian
+//!   process: Rasmussen and Williams 2006, chapter 2; as a model's discrepancy: Kennedy and O'Hagan
+//!   2001);
+//! * u is each arm's own residual, B that of each block, and e is noise.
 //!
-//! Nothing here knows what arms are; random numbers come from the caller.
+//! All of them are normal, so that the posterior is exact for given scales. Five scales are unknown:
+//! that of all effects, that of u relative to it, that of noise, that of the noise of loose arms
+//! relative to it, and that of blocks. They are averaged over: every point of a grid is weighted by
+//! its marginal likelihood (Bayesian model averaging, Hoeting et al. 1999). If features predict
+//! nothing, points with a large u get the weight, which makes arms that were never run uncertain.
+//!
+//! The model does not depend on what arms are; random numbers come from the caller.
 
 mod belief;
 mod cholesky;
@@ -32,30 +35,27 @@ pub use design::choose_informative;
 use std::sync::Arc;
 
 use cholesky::Cholesky;
-use grid::{Scales, grid};
+use grid::{Scales, list_points};
 
-/// Variance of the constant: whatever a run takes.
+/// Variance of the constant c: large enough for runs of any length.
 const CONSTANT_VARIANCE: f64 = 100.0;
-/// Length over which the smooth part changes, in units of features, and its
-/// standard deviation over the scale of effects.
-const LENGTH: f64 = 1.0;
+/// Length over which the smooth part changes, in units of features.
+const SMOOTH_LENGTH: f64 = 1.0;
+/// Standard deviation of the smooth part, relative to the scale of effects.
 const SMOOTH_SD: f64 = 0.6;
-/// Points of the grid with less than this of the best one's weight count for
-/// nothing.
+/// Points of the grid with less than this share of the best point's weight are dropped.
 const MIN_WEIGHT: f64 = 1e-2;
-/// The whole grid is looked at again once there are this many times as many readings as at the last
-/// time.
-const LOOK_AGAIN: f64 = 1.25;
+/// All points are weighed again once the number of readings has grown by this factor.
+const WEIGH_ALL_GROWTH: f64 = 1.25;
 
 /// The prior knowledge about arms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Arms {
     /// Features of each arm, about 0 to 1 each.
     pub features: Vec<Vec<f64>>,
-    /// Standard deviation of each feature's effect on y, relative to the scale
-    /// of all effects.
+    /// Standard deviation of each feature's effect on y, relative to the scale of all effects.
     pub relative_sd: Vec<f64>,
-    /// The same in units of y, whatever that scale is.
+    /// Further standard deviation of each feature's effect, in units of y.
     pub absolute_sd: Vec<f64>,
     /// Mean of each arm.
     pub mean: Vec<f64>,
@@ -66,11 +66,11 @@ pub struct Arms {
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// Its arm.
+    /// The arm.
     pub arm: usize,
-    /// Its block: runs of one block share what disturbed them.
+    /// The block; runs of one block share a disturbance.
     pub block: usize,
-    /// ln(cost).
+    /// `ln(cost)`.
     pub y: f64,
 }
 
@@ -78,23 +78,23 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub struct Surrogate {
     arms: Arc<Arms>,
-    /// Of `arms`, computed once something is learnt of them, and of those that were added since: doing
-    /// so for each added arm would cost the cube of their number.
+    /// The prior of `arms`. Added arms are included only when the model learns: including them one by
+    /// one would take time with the cube of their number.
     prior: Arc<Prior>,
     grid: Vec<Scales>,
-    /// Points that counted at the last look, and after how many readings all
-    /// were looked at.
+    /// Points of the grid that were kept at the last time.
     active: Vec<usize>,
-    looked_at: usize,
+    /// Number of readings when all points were last weighed.
+    weighed_at: usize,
 }
 
 /// Covariances of arms before any is run.
 #[derive(Debug, Default)]
 struct Prior {
     arms: usize,
-    /// Per unit of squared scale of effects, row by row.
+    /// The part that is proportional to the squared scale of effects, row by row.
     scaled: Vec<f64>,
-    /// The part that does not depend on that scale.
+    /// The part that does not depend on that scale, row by row.
     fixed: Vec<f64>,
 }
 
@@ -112,23 +112,23 @@ impl Surrogate {
     /// A model of these arms.
     #[must_use]
     pub fn new(arms: Arms) -> Self {
-        let grid = grid();
+        let grid = list_points();
         Self {
             active: (0..grid.len()).collect(),
-            looked_at: 0,
+            weighed_at: 0,
             prior: Arc::default(),
             arms: Arc::new(arms),
             grid,
         }
     }
 
-    /// Its arms.
+    /// The arms.
     #[must_use]
     pub fn arms(&self) -> &Arms {
         &self.arms
     }
 
-    /// Adds an arm; its number.
+    /// Adds an arm and returns its number.
     pub fn add(&mut self, features: Vec<f64>, mean: f64) -> usize {
         let arms = Arc::make_mut(&mut self.arms);
         arms.features.push(features);
@@ -136,8 +136,8 @@ impl Surrogate {
         self.arms.mean.len() - 1
     }
 
-    /// What the readings say. Readings of unknown arms and NaN readings are left out; without any
-    /// the answer is the prior.
+    /// Computes the posterior given all readings. Readings of unknown arms and those that are not
+    /// finite are left out; without readings the result is the prior.
     pub fn learn(&mut self, readings: &[Reading]) -> Belief {
         if self.prior.arms < self.arms.features.len() {
             self.prior = Arc::new(self.prior.extend(&self.arms));
@@ -149,15 +149,14 @@ impl Surrogate {
             .copied()
             .filter(|reading| reading.arm < known && reading.y.is_finite())
             .collect();
-        // Points that counted come first: most of the others are then soon seen to
-        // count for nothing.
+        // Points with weight come first: then most of the others are soon found to have none.
         let mut points = self.active.clone();
-        let is_due = readings.len() as f64 > LOOK_AGAIN * self.looked_at as f64;
-        if is_due || readings.len() < self.looked_at {
+        let is_due = readings.len() as f64 > WEIGH_ALL_GROWTH * self.weighed_at as f64;
+        if is_due || readings.len() < self.weighed_at {
             points.extend((0..self.grid.len()).filter(|point| !self.active.contains(point)));
-            self.looked_at = readings.len();
+            self.weighed_at = readings.len();
         }
-        // The constant is hardly known: without this it would take up all digits.
+        // Subtracting the mean keeps precision: the constant may be far larger than differences.
         let level = mean(readings.iter().map(|r| r.y - self.arms.mean[r.arm]));
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut best = f64::NEG_INFINITY;
@@ -177,13 +176,13 @@ impl Surrogate {
         self.active = candidates.iter().map(|c| c.point).collect();
         let parts = candidates.iter().map(|candidate| {
             let weight = (candidate.log_weight - best).exp();
-            self.part(&prior, candidate, weight, level, &readings)
+            self.posterior_at(&prior, candidate, weight, level, &readings)
         });
         Belief::new(parts.collect(), Arc::clone(&self.arms), Arc::clone(&prior))
     }
 
-    /// Marginal likelihood of the readings at a point of the grid; `None` if it is below the
-    /// minimum.
+    /// Weighs a point of the grid by the marginal likelihood of the readings; `None` if the weight's
+    /// logarithm is below `least`.
     fn weigh(
         &self,
         prior: &Prior,
@@ -195,7 +194,8 @@ impl Surrogate {
         let scales = &self.grid[point];
         let noise =
             |reading: &Reading| scales.noise_variance(self.arms.loose.contains(&reading.arm));
-        // A reading that is as expected, and varies by its noise alone, counts most.
+        // An upper bound of the weight, as if the other readings were all as expected and varied only
+        // by their noise.
         let mut most = scales.log_prior - 0.5 * readings.iter().map(|r| noise(r).ln()).sum::<f64>();
         let mut factor = Cholesky::default();
         let mut covariances = Vec::with_capacity(readings.len());
@@ -231,7 +231,7 @@ impl Surrogate {
     }
 
     /// The posterior at a point of the grid.
-    fn part(
+    fn posterior_at(
         &self,
         prior: &Prior,
         candidate: &Candidate,
@@ -275,7 +275,7 @@ impl Surrogate {
 }
 
 impl Prior {
-    /// With those of the arms that were added.
+    /// The prior with the arms that were added.
     fn extend(&self, arms: &Arms) -> Self {
         let count = arms.features.len();
         let mut scaled = Vec::with_capacity(count * count);
@@ -292,7 +292,7 @@ impl Prior {
                     absolute += arms.absolute_sd[feature].powi(2) * x * y;
                     distance += (x - y).powi(2);
                 }
-                let smooth = (-0.5 * distance / (LENGTH * LENGTH)).exp();
+                let smooth = (-0.5 * distance / (SMOOTH_LENGTH * SMOOTH_LENGTH)).exp();
                 scaled.push(linear + SMOOTH_SD * SMOOTH_SD * smooth);
                 fixed.push(CONSTANT_VARIANCE + absolute);
             }

@@ -1,7 +1,10 @@
-//! Verdicts in words: full sentences with their intervals.
+//! Writes verdicts as sentences with their intervals.
 //!
-//! Never "no difference": either the interval lies within ±δ, and the sentence says so, or the
-//! answer is undecided, with what is still possible and what a decision would take.
+//! A sentence never says "no difference". Either the interval lies within ±δ, and the sentence says
+//! so; or the answer is undecided, and the sentence says what is still possible and how long a
+//! decision would take.
+
+mod offers;
 
 use std::time::Duration;
 
@@ -9,12 +12,13 @@ use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
 use super::normal;
 use super::paired::Interval;
-pub use super::setting::{Basis, Setting, Words, gain};
-pub use super::withheld::{caveat, describe_under_loads, withheld};
-use super::withheld::{describe_doubt, name_load};
+pub use super::setting::{Basis, Setting, Words, relative_change};
+use super::withheld::{describe_doubt, format_load};
+pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
+pub use offers::{Effort, Offer, offer_more};
 use pinwise_format::{count, duration, percent};
 
-/// The result of the comparison as a whole.
+/// The result of a comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparisonOutcome {
     /// One arm is better than the baseline.
@@ -27,10 +31,10 @@ pub enum ComparisonOutcome {
     Undecided,
 }
 
-/// What a look amounts to. `baseline_is_default`: the baseline is what happens
-/// when nothing is done, so "leave it alone" is an answer.
+/// Judges a comparison as a whole. `baseline_is_default`: does the baseline need no action, so that
+/// "leave it alone" is a possible answer?
 #[must_use]
-pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> ComparisonOutcome {
+pub fn judge_outcome(look: &Look, delta: f64, baseline_is_default: bool) -> ComparisonOutcome {
     let with_decision = |decision: Decision| {
         look.contrasts
             .iter()
@@ -64,46 +68,46 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Comparison
     ComparisonOutcome::Undecided
 }
 
-/// One contrast as a sentence.
+/// Describes one contrast as a sentence.
 #[must_use]
-pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
+pub fn describe_contrast(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
     let (low, high) = (contrast.interval.low, contrast.interval.high);
-    let judged = setting.judged();
+    let judged = setting.describe_judge();
     match contrast.decision {
         Decision::Faster => format!(
             "{arm} is {} than {baseline} {} {judged}{} ({basis}).",
             words.better,
-            setting.by_sizes(low, high),
-            name_load(contrast, setting)
+            setting.format_by_sizes(low, high),
+            format_load(contrast, setting)
         ),
         Decision::Slower => format!(
             "{arm} is {} than {baseline} {} {judged}{} ({basis}).",
             words.worse,
-            setting.by_sizes(low, high),
-            name_load(contrast, setting)
+            setting.format_by_sizes(low, high),
+            format_load(contrast, setting)
         ),
         Decision::Same => {
-            let (low, high) = setting.ends(low, high);
-            let delta = percent(gain(setting.delta));
+            let (low, high) = setting.format_ends(low, high);
+            let delta = percent(relative_change(setting.delta));
             format!(
                 "{arm} is the same as {baseline} within ±{delta} {judged}: between {low} and {high} ({basis})."
             )
         }
-        Decision::Undecided => undecided_sentence(contrast, basis, setting),
+        Decision::Undecided => describe_undecided(contrast, basis, setting),
     }
 }
 
-fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
+fn describe_undecided(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
             "{arm} against {baseline} is undecided: {}.",
-            too_few(basis.blocks, setting)
+            describe_shortage(basis.blocks, setting)
         );
     }
     let between = setting.describe_bounds(contrast.interval);
@@ -117,13 +121,13 @@ fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
     }
     format!(
         "{arm} against {baseline} is undecided: {between} ({basis}); ±{} takes {} more.",
-        percent(gain(wanted_half_width(contrast, setting.delta))),
-        time_in_words(time_needed(contrast, setting))
+        percent(relative_change(wanted_half_width(contrast, setting.delta))),
+        format_time(estimate_time_needed(contrast, setting))
     )
 }
 
-/// Why there is no interval: blocks are missing, or too few of them count.
-fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
+/// Why there is no interval: there are too few blocks, or too few of them are usable.
+fn describe_shortage(blocks: usize, setting: &Setting<'_>) -> String {
     match blocks < setting.least {
         true => format!(
             "too few blocks for a verdict ({blocks} of {})",
@@ -133,21 +137,20 @@ fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
     }
 }
 
-/// Longer than anybody waits for.
-const LONG: Duration = Duration::from_secs(3600);
+/// A longer time is not offered.
+const MAX_OFFERED_TIME: Duration = Duration::from_secs(3600);
 
-/// The time in words, or that it is long.
-fn time_in_words(time: Duration) -> String {
-    match time > LONG {
+fn format_time(time: Duration) -> String {
+    match time > MAX_OFFERED_TIME {
         true => "more than an hour".to_owned(),
         false => format!("about {}", duration(time)),
     }
 }
 
-/// Time beyond what is spent until an undecided contrast can be decided: when its interval has
-/// shrunk to ±δ or, if it is that narrow already, to the distance of its estimate from 0 or ±δ.
+/// Estimates the further time until an undecided contrast is decided: until its interval has shrunk
+/// to ±δ or, if it is that narrow already, to the distance of its estimate from 0 or ±δ.
 #[must_use]
-pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
+pub fn estimate_time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
     let factor = ROOM * work_factor(contrast.interval.half_width(), wanted);
     let needed = scale(setting.spent, factor - 1.0);
@@ -158,8 +161,8 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     }
 }
 
-/// Factor on top of the square-root rule in the advised time, since widths vary. With it, the width
-/// was reached in 84 % of 330 simulated repetitions; without it in 68 %.
+/// Factor by which the advised time is longer than the square-root rule says, since widths vary.
+/// With it the width was reached in 84 % of 330 simulated repetitions, without it in 68 %.
 pub const ROOM: f64 = 1.4;
 
 fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
@@ -170,94 +173,8 @@ fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
     off_zero.max(delta - off_zero)
 }
 
-/// Half-widths that people ask for.
-const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
-/// Blocks after which a claim that was too early has usually become one.
-const BLOCKS_WHEN_EARLY: f64 = 16.0;
-/// Half-widths that are offered at most.
-const OFFERED: usize = 2;
-
-/// What more time buys.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prices {
-    /// In words.
-    pub text: String,
-    /// Half-width that the last offer reaches, as a logarithm; `None` if there is no interval yet:
-    /// the offer is the first one.
-    pub half_width: Option<f64>,
-    /// What the last offer costs on top of what was spent, as a multiple of that.
-    pub factor: f64,
-}
-
-/// The unit in which more effort is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// Time: `about 20 s more for ±5.0 %, 2 min for ±2.0 %`.
-    Time,
-    /// Runs of each arm in total: `--max-runs 40 for ±5.0 %`.
-    Runs,
-}
-
-impl Effort {
-    /// What `factor` times what was spent so far costs on top of it.
-    fn more(self, look: &Look, setting: &Setting<'_>, factor: f64, is_first: bool) -> String {
-        let time = duration(scale(setting.spent, factor));
-        match self {
-            Self::Time if is_first => format!("about {time} more"),
-            Self::Time => time,
-            Self::Runs => {
-                let runs = (look.blocks as f64 * (1.0 + factor)).ceil();
-                format!("--max-runs {runs:.0} ({time} more)")
-            }
-        }
-    }
-}
-
-/// What more time buys if the comparison is undecided: `about 20 s more for ±5.0 %, 2 min for ±2.0
-/// %`, from the contrast that is farthest from an answer. `None` if nothing within an hour helps.
-#[must_use]
-pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Prices> {
-    let affordable = |factor: f64| scale(setting.spent, factor) <= LONG;
-    let for_verdict = |factor: f64, what: &str| {
-        affordable(factor).then(|| Prices {
-            text: format!("{} for {what}", effort.more(look, setting, factor, true)),
-            half_width: None,
-            factor,
-        })
-    };
-    let Some(open) = farthest(look) else {
-        let factor = share_for_first_claim(look.blocks, setting);
-        return for_verdict(factor, "a first verdict");
-    };
-    if open.caveats.is_early {
-        return for_verdict(BLOCKS_WHEN_EARLY / look.blocks as f64, "a verdict");
-    }
-    let width = open.interval.half_width();
-    let target = wanted_half_width(open, setting.delta);
-    let wanted = WIDTHS.into_iter().map(f64::ln_1p);
-    // Hardly narrower than today's is not worth offering.
-    let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
-    let offers = wanted
-        .chain([target])
-        .map(|wanted| (wanted, ROOM * work_factor(width, wanted) - 1.0));
-    let offers: Vec<_> = offers.filter(|(_, factor)| affordable(*factor)).collect();
-    let skipped = offers.len().saturating_sub(OFFERED);
-    let texts = offers.iter().skip(skipped).enumerate();
-    let texts = texts.map(|(at, (wanted, factor))| {
-        let more = effort.more(look, setting, *factor, at == 0);
-        format!("{more} for ±{}", percent(gain(*wanted)))
-    });
-    let texts: Vec<String> = texts.collect();
-    let (half_width, factor) = *offers.last()?;
-    Some(Prices {
-        text: texts.join(", "),
-        half_width: Some(half_width),
-        factor,
-    })
-}
-
-/// The undecided contrast with the widest interval, if it has one.
-fn farthest(look: &Look) -> Option<&Contrast> {
+/// The undecided contrast with the widest interval; `None` if none has an interval.
+fn find_widest_open(look: &Look) -> Option<&Contrast> {
     let open = look.contrasts.iter();
     open.filter(|c| c.decision == Decision::Undecided)
         .max_by(|a, b| {
@@ -267,25 +184,25 @@ fn farthest(look: &Look) -> Option<&Contrast> {
         .filter(|c| c.interval.half_width().is_finite())
 }
 
-/// Arms that are certain to be worse, worst first: `one-core is slower by 71–104 %`. `None` if
-/// there are none.
-fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
+/// Describes the arms that are certainly worse, the worst first: `one-core is slower by 71–104 %`.
+/// `None` if there are none.
+fn describe_certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let mut worse: Vec<&Contrast> = look.contrasts.iter().collect();
     worse.retain(|c| c.decision == Decision::Slower && c.interval.low > setting.delta);
     worse.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
-    let named = worse.iter().take(NAMED).enumerate().map(|(at, c)| {
+    let named = worse.iter().take(MAX_NAMED).enumerate().map(|(at, c)| {
         let verb = match at {
             0 => format!("is {} ", setting.words.worse),
             _ => String::new(),
         };
-        let sizes = setting.by_sizes(c.interval.low, c.interval.high);
+        let sizes = setting.format_by_sizes(c.interval.low, c.interval.high);
         format!("{} {verb}{sizes}", setting.names[c.arm])
     });
     let mut parts: Vec<String> = named.collect();
-    if worse.len() > NAMED {
+    if worse.len() > MAX_NAMED {
         parts.push(format!(
             "{} as well",
-            count(worse.len() - NAMED, "more arm")
+            count(worse.len() - MAX_NAMED, "more arm")
         ));
     }
     let last = parts.pop()?;
@@ -295,29 +212,18 @@ fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
     })
 }
 
-/// Arms that a headline names as certainly worse.
-const NAMED: usize = 2;
-
-/// Without an interval there is nothing to project from: the blocks that a first claim still lacks,
-/// as a multiple of those so far; if there are enough, but too few of them count, twice the
-/// minimum.
-fn share_for_first_claim(blocks: usize, setting: &Setting<'_>) -> f64 {
-    let missing = match setting.least.saturating_sub(blocks) {
-        0 => 2 * super::sequential::MIN_PAIRS,
-        missing => missing,
-    };
-    missing as f64 / blocks.max(1) as f64
-}
+/// Most arms that a headline names as certainly worse.
+const MAX_NAMED: usize = 2;
 
 fn scale(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)
 }
 
-/// The error rate of the verdicts of a comparison, and its price compared with one test at the end:
-/// several arms, several looks, CPU time as well. The width of an interval goes with the quantile
-/// of its level, and the runs for a width with its square.
+/// Describes the error rate of a comparison's verdicts, and its cost compared with one test at the
+/// end. The width of an interval is proportional to the quantile of its level, and the runs needed
+/// for a width to its square.
 #[must_use]
-pub fn guarantee(look: &Look, alpha: f64) -> String {
+pub fn describe_guarantee(look: &Look, alpha: f64) -> String {
     let levels = look.contrasts.iter().map(|contrast| contrast.nominal_level);
     let strictest = levels.fold(alpha, f64::min).max(f64::MIN_POSITIVE);
     let ratio = normal::upper_quantile(0.5 * strictest) / normal::upper_quantile(0.5 * alpha);
@@ -331,10 +237,10 @@ pub fn guarantee(look: &Look, alpha: f64) -> String {
     )
 }
 
-/// The whole comparison as a sentence. `is_recommended`: an arm that is best, or the baseline of
-/// equal ones, is also to be used; else only the difference is stated.
+/// Describes the whole comparison as a sentence. `is_recommended`: does the sentence recommend the
+/// best arm, or the baseline if all are equal, rather than state only the difference?
 #[must_use]
-pub fn overall_sentence(
+pub fn describe_outcome(
     outcome: ComparisonOutcome,
     look: &Look,
     setting: &Setting<'_>,
@@ -342,12 +248,12 @@ pub fn overall_sentence(
 ) -> String {
     let baseline = &setting.names[setting.baseline];
     match outcome {
-        ComparisonOutcome::Best(arm) if is_recommended => best_sentence(arm, look, setting),
-        ComparisonOutcome::Best(arm) => difference_sentence(arm, look, setting),
+        ComparisonOutcome::Best(arm) if is_recommended => describe_best(arm, look, setting),
+        ComparisonOutcome::Best(arm) => describe_difference(arm, look, setting),
         ComparisonOutcome::Same => format!(
             "All arms are the same within ±{} {}{}.",
-            percent(gain(setting.delta)),
-            setting.judged(),
+            percent(relative_change(setting.delta)),
+            setting.describe_judge(),
             match is_recommended {
                 true => format!(": {baseline} will do"),
                 false => String::new(),
@@ -355,27 +261,29 @@ pub fn overall_sentence(
         ),
         ComparisonOutcome::LeaveAlone => format!(
             "Leave it alone: no arm is confirmed to beat {baseline} by {} or more {}{}.",
-            percent(gain(setting.delta)),
-            setting.judged(),
-            certain(look, setting).map_or_else(String::new, |certain| format!("; {certain}"))
+            percent(relative_change(setting.delta)),
+            setting.describe_judge(),
+            describe_certain(look, setting)
+                .map_or_else(String::new, |certain| format!("; {certain}"))
         ),
         ComparisonOutcome::Undecided => {
-            let certain = certain(look, setting).map_or_else(String::new, |c| format!("{c}. "));
-            if let Some(withheld) = withheld(look, setting) {
+            let certain =
+                describe_certain(look, setting).map_or_else(String::new, |c| format!("{c}. "));
+            if let Some(withheld) = describe_withheld(look, setting) {
                 return format!("{certain}{withheld}");
             }
-            if farthest(look).is_none() {
-                let blocks = too_few(look.blocks, setting);
-                return format!("{certain}Undecided: {blocks}.");
+            if find_widest_open(look).is_none() {
+                let shortage = describe_shortage(look.blocks, setting);
+                return format!("{certain}Undecided: {shortage}.");
             }
             let open = look.contrasts.iter();
             let open = open.filter(|contrast| contrast.decision == Decision::Undecided);
             let open: Vec<&Contrast> = open.collect();
             let rest = match open.as_slice() {
-                [only] => possible(only, setting),
+                [only] => describe_possible(only, setting),
                 _ => format!(
                     "a gain over {baseline} of up to {} is still possible",
-                    Setting::size_in_words(possible_gain(&look.contrasts, setting))
+                    Setting::format_size(possible_gain(&look.contrasts, setting))
                 ),
             };
             format!("{certain}Undecided: {rest}.")
@@ -383,13 +291,14 @@ pub fn overall_sentence(
     }
 }
 
-/// What the interval of an undecided contrast leaves possible: `new may be faster than old by up to
-/// 1.1 % or slower by up to 3.9 %`.
-fn possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
+/// Describes what the interval of an undecided contrast leaves possible: `new may be faster than old
+/// by up to 1.1 % or slower by up to 3.9 %`.
+fn describe_possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let Interval { low, high } = contrast.interval;
     let [arm, baseline] = [contrast.arm, setting.baseline].map(|column| &setting.names[column]);
     let Words { better, worse } = setting.words;
-    let [gain, loss] = [low, high].map(|end| Setting::size_in_words(setting.change(end).abs()));
+    let [gain, loss] =
+        [low, high].map(|end| Setting::format_size(setting.metric_change(end).abs()));
     match (low < 0.0, high > 0.0) {
         (true, true) => format!(
             "{arm} may be {better} than {baseline} by up to {gain} or {worse} by up to {loss}"
@@ -401,15 +310,17 @@ fn possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
     }
 }
 
+/// The largest gain that an interval leaves possible, as a relative change.
 fn possible_gain(contrasts: &[Contrast], setting: &Setting<'_>) -> f64 {
     let gains = contrasts.iter().filter(|c| c.interval.low < 0.0);
     gains
-        .map(|c| setting.change(c.interval.low).abs())
+        .map(|c| setting.metric_change(c.interval.low).abs())
         .fold(0.0, f64::max)
 }
 
-/// Arms that may be better than the best one by the smallest effect or more.
-fn rivals_of<'a>(arm: usize, look: &Look, setting: &Setting<'a>) -> Vec<&'a str> {
+/// Names of the arms that may still be better than `arm`, the best one, by the smallest effect or
+/// more.
+fn list_rivals<'a>(arm: usize, look: &Look, setting: &Setting<'a>) -> Vec<&'a str> {
     let is_open = |column: usize| {
         let behind = look.behind.get(column).copied().unwrap_or(0.0);
         column != arm && behind <= -setting.delta
@@ -424,11 +335,12 @@ fn rivals_of<'a>(arm: usize, look: &Look, setting: &Setting<'a>) -> Vec<&'a str>
     }
 }
 
-fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
+/// Recommends the best arm.
+fn describe_best(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
-    let margin = gain(look.winner_margin());
-    let judged = setting.judged();
+    let margin = relative_change(look.winner_margin());
+    let judged = setting.describe_judge();
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()
     } else if margin < NO_MARGIN {
@@ -439,7 +351,7 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
             percent(margin)
         )
     };
-    let open = rivals_of(arm, look, setting);
+    let open = list_rivals(arm, look, setting);
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) if !open.is_empty() => format!(
             "{name} or {} is best, undecided between them: {name} is {} than {baseline} {} {judged}{}.",
@@ -448,22 +360,22 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
                 several => format!("one of {} others", several.len()),
             },
             setting.words.better,
-            setting.by_sizes(contrast.interval.low, contrast.interval.high),
-            name_load(contrast, setting)
+            setting.format_by_sizes(contrast.interval.low, contrast.interval.high),
+            format_load(contrast, setting)
         ),
         Some(contrast) => format!(
             "{name} is best: {} than {baseline} {} {judged}{}{rivals}.",
             setting.words.better,
-            setting.by_sizes(contrast.interval.low, contrast.interval.high),
-            name_load(contrast, setting)
+            setting.format_by_sizes(contrast.interval.low, contrast.interval.high),
+            format_load(contrast, setting)
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
                 "{name} is best: {} is {} {} {judged}{}.",
                 setting.names[only.arm],
                 setting.words.worse,
-                setting.by_sizes(only.interval.low, only.interval.high),
-                name_load(only, setting)
+                setting.format_by_sizes(only.interval.low, only.interval.high),
+                format_load(only, setting)
             ),
             others => format!(
                 "{name} is best: all {} others are {} {judged}.",
@@ -474,14 +386,14 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     }
 }
 
-/// By how much `arm` is ahead, without a word on which to use.
-fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
+/// Says by how much `arm` is ahead, without a recommendation.
+fn describe_difference(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let Words { better, worse } = setting.words;
-    let judged = setting.judged();
+    let judged = setting.describe_judge();
     let [name, baseline] = [arm, setting.baseline].map(|column| &setting.names[column]);
     let by = |contrast: &Contrast| {
-        let sizes = setting.by_sizes(contrast.interval.low, contrast.interval.high);
-        format!("{sizes} {judged}{}", name_load(contrast, setting))
+        let sizes = setting.format_by_sizes(contrast.interval.low, contrast.interval.high);
+        format!("{sizes} {judged}{}", format_load(contrast, setting))
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) => format!("{name} is {better} than {baseline} {}.", by(contrast)),
@@ -498,7 +410,7 @@ fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String
     }
 }
 
-/// A margin that would be printed as 0.00 %.
+/// A smaller margin would be printed as 0.00 %.
 const NO_MARGIN: f64 = 5e-5;
 
 #[cfg(test)]

@@ -1,56 +1,56 @@
-//! How much a block counts.
+//! Computes how much each block counts.
 //!
-//! On a shared machine most of the noise sits in the blocks that ran while
-//! others worked. Those blocks run longer as a whole, so their level shows it.
+//! On a shared machine most of the noise is in the blocks that ran while other programs worked. Those
+//! blocks take longer as a whole, so that their level shows it.
 //!
-//! *Whose level.* A block's own level comes from the two runs that are compared. If one arm spreads
-//! more than the other, the level goes with the difference: weights would pick the blocks in which
-//! the noisier arm was lucky (equal centres, spreads 1 to 5, 130 pairs: 78 % false claims). So a
-//! block's own level is used only while nothing shows that the difference depends on it
-//! ([`interaction`]); else the mean level of the two neighbouring blocks, which no arm's luck in
-//! this block can move.
+//! *Which level.* A block's own level comes from the two runs that are compared. If one arm spreads
+//! more than the other, level and difference are correlated: weights would prefer the blocks in which
+//! the noisier arm was lucky (with equal centres, spreads of 1 to 5 and 130 pairs: 78 % false
+//! claims). So a block's own level is used only while the difference does not seem to depend on it
+//! ([`interaction`]). Else it is the mean level of the two neighbouring blocks, which does not depend
+//! on the runs of this block.
 //!
-//! *How much.* Excess over the quiet level is a guess of how much noise there was. From a few dozen
-//! blocks on the noise is seen directly: the sizes of the differences in the blocks whose levels
-//! are nearest. Both are used.
+//! *Which weight.* The excess over the quiet level suggests how much noise there was. From a few dozen
+//! blocks on, the noise is also measured directly, by the sizes of the differences in the blocks with
+//! the nearest levels; then both are used.
 //!
-//! The limit is narrow on purpose: if arms spread alike it costs a third of the experiments a
-//! little power; if they do not, what slips through is too small to matter (`docs/benchmarks.md`
-//! has both).
+//! The limit on the dependence is strict. If arms spread alike, it costs a third of the experiments a
+//! little power; if they do not, undetected dependences are too small to matter (see
+//! `docs/benchmarks.md`).
 
 use super::describe::quantile;
 use super::interaction;
 use super::paired::hodges_lehmann;
 
-/// Excess levels are judged against at least this many times the median step between neighbouring
+/// The scale of excess levels is at least this many times the median step between neighbouring
 /// blocks, so that plain noise is not mistaken for load.
 const STEP_FACTOR: f64 = 2.0;
-/// If the difference depends on the own level by more standard deviations, that level is not used.
-const INDEPENDENT: f64 = 1.0;
-/// Fewer blocks show too little of the noise at each level.
+/// A block's own level is used if the test of dependence gives fewer standard deviations.
+const MAX_DEPENDENCE: f64 = 1.0;
+/// With fewer blocks the noise near each level is not measured.
 const MIN_BLOCKS: usize = 40;
-/// One in this many blocks to either side has a near level.
-const NEAR: usize = 7;
-/// Noise below this share of the typical one is not believed.
+/// The levels nearest to a block's are those of one in this many blocks, above and below.
+const NEAR_ONE_IN: usize = 7;
+/// Noise counts as at least this share of the typical noise.
 const MIN_NOISE: f64 = 0.2;
 
-/// Weights of the blocks of a contrast, from the blocks' levels (each a mean of
-/// `ln(cost)`) and the contrast's differences, both in time order.
+/// Computes the weights of blocks for a contrast, from the blocks' levels (means of `ln(cost)`) and
+/// the contrast's differences, both in time order.
 #[must_use]
 pub fn weigh_blocks(levels: &[f64], differences: &[f64]) -> Vec<f64> {
-    let own = from_levels(levels);
-    let depends =
-        interaction::z_of_dependence(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
-    match depends {
+    let own = weigh_by_levels(levels);
+    let is_dependent =
+        interaction::z_of_dependence(differences, &own).is_some_and(|z| z.abs() >= MAX_DEPENDENCE);
+    match is_dependent {
         true => {
             let beside = mean_neighbours(levels);
-            weigh_by_noise(from_levels(&beside), &beside, differences)
+            weigh_by_noise(weigh_by_levels(&beside), &beside, differences)
         }
         false => weigh_by_noise(own, levels, differences),
     }
 }
 
-/// The geometric mean of these weights and of one over the noise near each level.
+/// Geometric means of the given weights and of the inverse noise near each level.
 fn weigh_by_noise(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec<f64> {
     if levels.len() < MIN_BLOCKS {
         return weights;
@@ -65,15 +65,15 @@ fn weigh_by_noise(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec
         .collect()
 }
 
-/// Median size of the differences, less their typical one, in the other blocks with the nearest
-/// levels.
+/// For each block the median distance of differences from the typical one, over the other blocks with
+/// the nearest levels.
 fn noise_near_levels(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let centre = hodges_lehmann(differences);
     let size = |block: usize| (differences[block] - centre).abs();
     let count = levels.len();
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|&a, &b| levels[a].total_cmp(&levels[b]));
-    let reach = count.div_ceil(NEAR);
+    let reach = count.div_ceil(NEAR_ONE_IN);
     let place = |near: &[f64], size: f64| near.partition_point(|other| *other < size);
     let mut near: Vec<f64> = Vec::new();
     let mut noise = vec![0.0; count];
@@ -87,7 +87,7 @@ fn noise_near_levels(levels: &[f64], differences: &[f64]) -> Vec<f64> {
         if let Some(gone) = at.checked_sub(reach + 1) {
             near.remove(place(&near, size(order[gone])));
         }
-        // Without its own difference: the weight must not depend on that.
+        // A block's weight must not depend on its own difference.
         let own = near.remove(place(&near, size(block)));
         noise[block] = near[near.len() / 2];
         near.insert(place(&near, own), own);
@@ -95,7 +95,7 @@ fn noise_near_levels(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     noise
 }
 
-/// Mean level of the blocks before and after each; at the ends that of the only neighbour.
+/// For each block the mean level of its two neighbours; at the ends that of the only neighbour.
 fn mean_neighbours(levels: &[f64]) -> Vec<f64> {
     let count = levels.len();
     (0..count)
@@ -111,10 +111,10 @@ fn mean_neighbours(levels: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Weights in (0, 1] from levels: `1 / (1 + excess / scale)`, the excess over
-/// the first decile.
+/// Computes weights in (0, 1] from levels: `1 / (1 + excess / scale)`, with the excess over the first
+/// decile.
 #[must_use]
-pub fn from_levels(levels: &[f64]) -> Vec<f64> {
+pub fn weigh_by_levels(levels: &[f64]) -> Vec<f64> {
     if levels.len() < 3 {
         return vec![1.0; levels.len()];
     }
@@ -153,13 +153,13 @@ mod tests {
     fn loaded_blocks_count_less() {
         let mut levels = vec![0.0, 0.01, -0.01, 0.005, 0.0, -0.005, 0.01, 0.0];
         levels.extend([0.7, 0.8]);
-        let weights = from_levels(&levels);
+        let weights = weigh_by_levels(&levels);
         assert!(weights[0] > 0.4);
         assert!(weights[8] < 0.1 && weights[9] < weights[8]);
     }
 
     #[test]
-    fn a_block_is_not_weighed_by_what_it_is_compared_by() {
+    fn a_level_that_goes_with_the_difference_is_not_used() {
         // The baseline never varies: the level is half of the difference.
         let differences: Vec<f64> = (0..40)
             .map(|i| f64::from(i * 17 % 40) / 20.0 - 1.0)
@@ -167,26 +167,26 @@ mod tests {
         let levels: Vec<f64> = differences.iter().map(|d| 0.5 * d).collect();
         let weights = weigh_blocks(&levels, &differences);
         let beside = mean_neighbours(&levels);
-        let expected = weigh_by_noise(from_levels(&beside), &beside, &differences);
+        let expected = weigh_by_noise(weigh_by_levels(&beside), &beside, &differences);
         assert_eq!(weights, expected);
         // Both arms ran under a load that does not change the difference.
         let even: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
         let load: Vec<f64> = (0..40).map(|i| f64::from(i / 4 % 2)).collect();
-        let expected = weigh_by_noise(from_levels(&load), &load, &even);
+        let expected = weigh_by_noise(weigh_by_levels(&load), &load, &even);
         assert_eq!(weigh_blocks(&load, &even), expected);
     }
 
     #[test]
-    fn without_any_variation_all_count_alike() {
-        assert_eq!(from_levels(&[1.0; 6]), vec![1.0; 6]);
-        assert_eq!(from_levels(&[]), Vec::<f64>::new());
+    fn equal_levels_have_equal_weights() {
+        assert_eq!(weigh_by_levels(&[1.0; 6]), vec![1.0; 6]);
+        assert_eq!(weigh_by_levels(&[]), Vec::<f64>::new());
     }
 
     proptest! {
         #[test]
-        fn weights_do_not_see_a_shift(levels in proptest::collection::vec(-1.0f64..1.0, 3..40), shift in -3.0f64..3.0) {
+        fn a_shift_of_all_levels_changes_no_weight(levels in proptest::collection::vec(-1.0f64..1.0, 3..40), shift in -3.0f64..3.0) {
             let moved: Vec<f64> = levels.iter().map(|l| l + shift).collect();
-            for (a, b) in from_levels(&levels).into_iter().zip(from_levels(&moved)) {
+            for (a, b) in weigh_by_levels(&levels).into_iter().zip(weigh_by_levels(&moved)) {
                 prop_assert!((a - b).abs() < 1e-6);
                 prop_assert!(a > 0.0 && a <= 1.0);
             }

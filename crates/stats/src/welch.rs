@@ -1,5 +1,5 @@
-//! The test of other tools: a t-test of two series of runs that are assumed to be independent.
-//! pinwise decides nothing by it; it shows what it would have said.
+//! The test that other tools use: a t-test of two series of runs that are assumed to be independent.
+//! pinwise only shows its result and decides nothing by it.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -1,17 +1,17 @@
-//! Reasons against a verdict, in words: clauses of the sentences of [`verdict`](super::verdict).
+//! Describes reasons against a verdict, as clauses for the sentences of [`verdict`](super::verdict).
 
 use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
-use super::setting::{Setting, gain};
+use super::setting::{Setting, relative_change};
 use pinwise_format::{percent, signed_percent};
 
-/// The reason for withholding a verdict that the interval would give, as a clause: more time does
-/// not help.
+/// Describes why a verdict that the interval would give is withheld, as a clause. Such a verdict
+/// stays withheld however long the comparison goes on.
 #[must_use]
-pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+pub fn describe_caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let caveats = &contrast.caveats;
     let split = |split: Split| {
-        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
+        let change = |log_ratio: f64| signed_percent(setting.metric_change(log_ratio));
         (change(split.first), change(split.second))
     };
     if caveats.depends_on_order() {
@@ -33,13 +33,13 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
         ));
     }
     if let Some(Centres { median, mean }) = caveats.centres {
-        let [median, mean] = [median, mean].map(|of| signed_percent(setting.change(of)));
+        let [median, mean] = [median, mean].map(|of| signed_percent(setting.metric_change(of)));
         return Some(format!("{median} in the median block, {mean} by the means"));
     }
     if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
         return Some(format!(
             "{} {}",
-            signed_percent(setting.change(other.estimate)),
+            signed_percent(setting.metric_change(other.estimate)),
             other.judge.phrase()
         ));
     }
@@ -48,13 +48,13 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
         true => "no run shows how fine the figure is: all gave the same value".to_owned(),
         false => format!(
             "the figure comes in steps of {}",
-            percent(gain(resolution.relative))
+            percent(relative_change(resolution.relative))
         ),
     })
 }
 
 fn describe_by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
-    let change = |level: LoadLevel| signed_percent(setting.change(level.difference));
+    let change = |level: LoadLevel| signed_percent(setting.metric_change(level.difference));
     describe_under_loads(
         &change(levels.light),
         levels.medium.map(change).as_deref(),
@@ -67,10 +67,10 @@ fn describe_by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
 pub(super) fn describe_doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let is_early = contrast.caveats.is_early;
     let too_early = || is_early.then(|| "a verdict takes more blocks".to_owned());
-    caveat(contrast, setting).or_else(too_early)
+    describe_caveat(contrast, setting).or_else(too_early)
 }
 
-/// Changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
+/// Describes changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
 /// heavy load`.
 #[must_use]
 pub fn describe_under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
@@ -78,9 +78,9 @@ pub fn describe_under_loads(light: &str, medium: Option<&str>, heavy: &str) -> S
     format!("{light} under light{medium}, {heavy} under heavy load")
 }
 
-/// Text behind the size of a difference that goes with the load: the difference under each load,
-/// since no single figure is true of all; empty if nothing shows such a dependence.
-pub(super) fn name_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
+/// The text behind the size of a difference that depends on load: the difference under each load.
+/// Empty if the difference does not depend on it.
+pub(super) fn format_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let caveats = &contrast.caveats;
     let levels = caveats.load.and(caveats.by_load);
     levels.map_or_else(String::new, |levels| {
@@ -88,9 +88,9 @@ pub(super) fn name_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
     })
 }
 
-/// A sentence on what would be decided but for a caveat, if there is such a contrast.
+/// A sentence on the first contrast whose verdict is withheld by a caveat; `None` if there is none.
 #[must_use]
-pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
+pub fn describe_withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
         let is_open = contrast.decision == Decision::Undecided;
         let caveat = describe_doubt(contrast, setting).filter(|_| is_open)?;

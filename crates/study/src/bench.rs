@@ -118,7 +118,7 @@ pub fn run(
         let comparison_plan =
             plan_comparison(plan, trial, facts.as_ref(), index, budget, conductor)?;
         let comparison = conductor.compare(&comparison_plan, machine)?;
-        let figures = figures::trial_figures(trial, plan, facts.as_ref(), &comparison);
+        let figures = figures::compute_figures(trial, plan, facts.as_ref(), &comparison);
         record.kernels.push(figures);
         figures::copy_findings(&mut record.findings, trial, &comparison);
         record.elapsed_s = machine.now().saturating_sub(started).as_secs_f64();

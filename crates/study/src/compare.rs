@@ -34,7 +34,7 @@ pub(crate) use assemble::workload_record;
 pub(crate) use engine::record_interrupted;
 pub use engine::run;
 pub(crate) use findings::all_runs;
-pub(crate) use load::{foreign_cpus, load_finding};
+pub(crate) use load::{foreign_cpus, report_load};
 pub(crate) use outcome::{Moment, Trial, name_output_of_run, read_figures};
 pub use outcome::{RunFailure, coverage_record};
 pub(crate) use plan::figure_kind;

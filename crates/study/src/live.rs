@@ -1,4 +1,4 @@
-//! Adds to a comparison's record what is special if a running service was placed in turns.
+//! Adapts the record of a comparison to a running service that was placed in turns.
 
 use pinwise_machine::linux::live::TargetFacts;
 use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
@@ -16,7 +16,7 @@ pub struct ServiceState {
     pub has_ended: bool,
 }
 
-/// The record of a service, without how it is measured.
+/// The record of a service, without the fields on how it is measured.
 #[must_use]
 pub fn service_record(facts: TargetFacts) -> ServiceRecord {
     ServiceRecord {

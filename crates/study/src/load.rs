@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn background_work_is_not_reported_as_load() {
-        let is_load = |busy, cpus| crate::compare::load_finding(busy, cpus, "", "").is_some();
+        let is_load = |busy, cpus| crate::compare::report_load(busy, cpus, "", "").is_some();
         for (busy, cpus) in [(0.11, 2), (0.2, 2), (0.1, 1), (2.0, 64)] {
             assert!(!is_load(busy, cpus), "{busy} of {cpus}");
         }

@@ -32,8 +32,8 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-pub use advice::{Advice, advise_placements, rewire, stays};
-pub use earlier::consult;
+pub use advice::{Advice, advise_placements, apply_measured_wiring, is_wiring_stable};
+pub use earlier::judge_with_earlier;
 use pinwise_machine::{MachineError, Prober};
 use pinwise_record::{
     BandwidthRecord, ClockRecord, DriftRecord, LadderRecord, LoadedLatencyRecord, Measured,

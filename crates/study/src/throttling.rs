@@ -20,7 +20,7 @@ pub(crate) struct Stops {
 impl Stops {
     /// Counts a run that was stopped this many times. Returns whether the limit disturbed it: it was
     /// stopped, and stops were rare among the arm's earlier runs.
-    pub(crate) fn add_run(&mut self, throttled: Option<u64>) -> bool {
+    pub(crate) fn add(&mut self, throttled: Option<u64>) -> bool {
         let is_stopped = throttled.is_some_and(|times| times > 0);
         let is_rare = self.runs >= MIN_RUNS && self.stopped * RARE_ONE_IN < self.runs;
         self.runs += 1;
@@ -36,7 +36,7 @@ mod tests {
     /// Marks disturbed runs with `d`; `x` in `runs` is a stopped run.
     fn list_disturbed_runs(runs: &str) -> String {
         let mut stops = Stops::default();
-        let mark_run = |run: char| match stops.add_run(Some(u64::from(run == 'x'))) {
+        let mark_run = |run: char| match stops.add(Some(u64::from(run == 'x'))) {
             true => 'd',
             false => '.',
         };

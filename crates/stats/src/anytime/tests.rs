@@ -7,8 +7,8 @@ use crate::{Responses, normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Differences, error, scale, planned pairs; interval and evidence against 0 by
-/// `∏ (1 + tanh(λψ))` and `brentq` in Python (SciPy).
+/// Differences, error, scale and planned pairs; then interval and evidence against 0, as computed
+/// by `∏ (1 + tanh(λψ))` and `brentq` in Python (SciPy).
 type Golden = (&'static [f64], f64, f64, usize, f64, f64, f64);
 
 const GOLDEN: [Golden; 3] = [
@@ -72,7 +72,7 @@ fn few_pairs_allow_no_interval() {
 }
 
 #[test]
-fn numbers_that_are_none_do_not_count() {
+fn differences_that_are_not_numbers_are_ignored() {
     let sequence = Sequence::new(0.05, 0.03, 30);
     let clean = [0.1, 0.11, 0.09, 0.1, 0.12, 0.08, 0.1, 0.1, 0.11, 0.09];
     let mut dirty = vec![f64::NAN, f64::INFINITY];
@@ -125,22 +125,22 @@ proptest::proptest! {
     }
 }
 
-/// How differences spread.
+/// The distribution of simulated differences.
 #[derive(Debug, Clone, Copy)]
 enum Noise {
     Normal,
-    /// No mean.
+    /// A distribution without a mean.
     Cauchy,
-    /// Two runs whose noise is skewed, in random order.
+    /// Differences of two runs with skewed noise, in random order.
     Skewed,
-    /// Runs of small ones and of large ones.
+    /// Stretches of small and of large differences.
     Bursts,
 }
 
 const NOISES: [Noise; 4] = [Noise::Normal, Noise::Cauchy, Noise::Skewed, Noise::Bursts];
 
-/// Differences around 0 of spread about 1.
-fn differences(noise: Noise, count: usize, chance: &mut ChaCha8Rng) -> Vec<f64> {
+/// Simulates differences around 0 with a spread of about 1.
+fn simulate(noise: Noise, count: usize, chance: &mut ChaCha8Rng) -> Vec<f64> {
     let mut level = 0.5;
     let mut draw = || {
         let share: f64 = chance.random_range(1e-12..1.0 - 1e-12);
@@ -158,14 +158,14 @@ fn differences(noise: Noise, count: usize, chance: &mut ChaCha8Rng) -> Vec<f64> 
     (0..count).map(|_| draw()).collect()
 }
 
-/// Pairs until the evidence against 0 suffices; `None` within all of them.
-fn pairs_needed(sequence: &Sequence, differences: &[f64]) -> Option<usize> {
+/// Number of pairs until the evidence against 0 suffices; `None` if all are too few.
+fn count_pairs_needed(sequence: &Sequence, differences: &[f64]) -> Option<usize> {
     let enough = 1.0 / sequence.alpha;
     (1..=differences.len()).find(|&n| sequence.evidence(&differences[..n], 0.0) >= enough)
 }
 
-/// A claim at any of 100 looks counts, and the same shows how often the
-/// interval ever leaves the truth: the martingale may end there in 5 %.
+/// A claim at any of 100 looks counts as a false alarm; the interval then excludes the truth at some
+/// look, which may happen in 5 % of experiments.
 #[test]
 fn false_alarms_stay_below_the_level_at_all_looks_together() {
     const EXPERIMENTS: usize = 500;
@@ -174,8 +174,8 @@ fn false_alarms_stay_below_the_level_at_all_looks_together() {
             let mut chance = ChaCha8Rng::seed_from_u64(1);
             let sequence = Sequence::new(0.05, scale, 30);
             let alarms = (0..EXPERIMENTS).filter(|_| {
-                let pairs = differences(noise, 100, &mut chance);
-                pairs_needed(&sequence, &pairs).is_some()
+                let pairs = simulate(noise, 100, &mut chance);
+                count_pairs_needed(&sequence, &pairs).is_some()
             });
             // Two standard errors above 5 % are 7 %.
             let alarms = alarms.count();
@@ -197,7 +197,7 @@ fn intervals_cover_wherever_one_stops() {
         let mut missed = 0;
         for _ in 0..EXPERIMENTS {
             let centre = 3.0;
-            let drawn = differences(noise, 60, &mut chance);
+            let drawn = simulate(noise, 60, &mut chance);
             let shifted: Vec<f64> = drawn.iter().map(|d| d + centre).collect();
             let is_missed = (1..=shifted.len()).any(|n| {
                 let interval = sequence.interval(&shifted[..n]);
@@ -209,9 +209,9 @@ fn intervals_cover_wherever_one_stops() {
     }
 }
 
-/// Pairs until the group-sequential rule of `compare` finds a difference, with
-/// a budget of this many.
-fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
+/// Number of pairs until the group-sequential looks of `compare` find a difference, with this budget
+/// of pairs.
+fn count_planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     let question = Question {
         judge: Judge::Typical,
         score: Score::Rank,
@@ -227,7 +227,7 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     (1..=budget).find(|&pairs| {
         data.push(&[0.0, differences[pairs - 1]]);
         let look = schedule
-            .due(pairs, budget)
+            .next_due(pairs, budget)
             .and_then(|depth| rule.look(&data, &Circumstances::default(), budget as f64, depth));
         look.is_some_and(|look| {
             let decision = look.contrasts[0].decision;
@@ -236,16 +236,17 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     })
 }
 
-/// Median number of pairs; beyond all pairs if most experiments did not end.
+/// Median number of pairs; the largest number if most experiments did not end.
 fn median(mut pairs: Vec<Option<usize>>) -> usize {
     pairs.sort_by_key(|n| n.unwrap_or(usize::MAX));
     pairs[pairs.len() / 2].unwrap_or(usize::MAX)
 }
 
-/// Normal noise of a run, effect; the most pairs that may be needed (median),
-/// and by what factor more than with a planned budget of 40 or 130 pairs.
+/// Each case has the noise of a run, the true effect, and the planned budget that it is compared
+/// with; then the most pairs that may be needed (median), and by which factor more than with planned
+/// looks.
 #[test]
-fn power_beside_planned_looks() {
+fn hardly_more_pairs_are_needed_than_with_planned_looks() {
     const EXPERIMENTS: usize = 200;
     for (noise, effect, budget, most, factor) in [
         (0.03, 0.10, 40, 8, 1.0),
@@ -258,12 +259,12 @@ fn power_beside_planned_looks() {
         let mut chance = ChaCha8Rng::seed_from_u64(3);
         let experiments: Vec<Vec<f64>> = (0..EXPERIMENTS)
             .map(|_| {
-                let drawn = differences(Noise::Normal, budget, &mut chance);
+                let drawn = simulate(Noise::Normal, budget, &mut chance);
                 drawn.iter().map(|d| effect + scale * d).collect()
             })
             .collect();
-        let ours = experiments.iter().map(|e| pairs_needed(&sequence, e));
-        let planned = experiments.iter().map(|e| planned_pairs(e, budget));
+        let ours = experiments.iter().map(|e| count_pairs_needed(&sequence, e));
+        let planned = experiments.iter().map(|e| count_planned_pairs(e, budget));
         let (ours, planned) = (median(ours.collect()), median(planned.collect()));
         assert!(ours <= most, "{noise} {effect}: {ours} pairs");
         assert!(
@@ -273,15 +274,15 @@ fn power_beside_planned_looks() {
     }
 }
 
-/// Half of the interval's width after the pairs that it was tuned to, over
-/// what one look at a known normal law would give: what "at any time" costs.
+/// Compares the half-width after the planned number of pairs with that of a single look at a known
+/// normal distribution: the cost of being valid at any time.
 #[test]
 fn intervals_are_not_much_wider_than_a_single_look_allows() {
     let mut chance = ChaCha8Rng::seed_from_u64(4);
     for pairs in [10, 20, 40] {
         let sequence = Sequence::new(0.05, 1.0, pairs);
         let widths = (0..200).filter_map(|_| {
-            let drawn = differences(Noise::Normal, pairs, &mut chance);
+            let drawn = simulate(Noise::Normal, pairs, &mut chance);
             let (low, high) = sequence.interval(&drawn)?;
             Some(0.5 * (high - low))
         });

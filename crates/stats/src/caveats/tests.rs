@@ -252,7 +252,7 @@ fn arms_that_differ_little_under_every_load_are_the_same() {
         let one = |i: i32| noise(i) + if i % 2 == 0 { -size } else { size };
         let differences: Vec<f64> = (0..60).map(one).collect();
         let levels = LoadLevels::from_differences(&differences, &around).unwrap();
-        let split = judged.load(&differences, &around, &levels);
+        let split = judged.split_by_load(&differences, &around, &levels);
         split.unwrap().contradicts
     };
     assert!(!is_contradicted(0.007));

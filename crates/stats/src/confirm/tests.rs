@@ -1,11 +1,11 @@
-//! Verdicts on arms that are known.
+//! Verdicts on simulated arms.
 
 use super::*;
 use crate::normal;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What most tests ask.
+/// The question of most tests.
 const QUESTION: Question = Question {
     judge: Judge::Typical,
     score: Score::Weighted,
@@ -29,19 +29,19 @@ fn last_look(data: &Responses, question: Question) -> Look {
 }
 
 #[track_caller]
-fn check(p_values: &[f64], expected: &[usize]) {
+fn check_steps(p_values: &[f64], expected: &[usize]) {
     let levels: Vec<f64> = (1..=p_values.len()).map(|m| 0.05 / m as f64).collect();
     assert_eq!(holm_steps(p_values, &levels, 0), expected);
 }
 
 #[test]
 fn holm_divides_by_the_arms_still_open() {
-    check(&[0.5], &[1]);
-    check(&[0.001, 0.5, 0.5], &[3, 2, 2]);
-    check(&[0.03, 0.001, 0.02], &[1, 3, 2]);
-    check(&[0.03, 0.03, 0.03], &[3, 3, 3]);
-    check(&[], &[]);
-    // An arm that was dropped without being rejected is open for good.
+    check_steps(&[0.5], &[1]);
+    check_steps(&[0.001, 0.5, 0.5], &[3, 2, 2]);
+    check_steps(&[0.03, 0.001, 0.02], &[1, 3, 2]);
+    check_steps(&[0.03, 0.03, 0.03], &[3, 3, 3]);
+    check_steps(&[], &[]);
+    // An arm that was dropped without a claim stays open.
     let levels = [0.05, 0.025, 0.05 / 3.0];
     assert_eq!(holm_steps(&[0.001, 0.03], &levels, 1), [3, 2]);
 }
@@ -74,7 +74,7 @@ fn arms_behind_the_best_are_found_and_left_out() {
     assert_eq!(look.contrasts[0].arm, 1);
     assert!((look.behind[1]).abs() < 1e-12);
     assert!(look.is_settled);
-    // The arm that may be as good as the first keeps its part of the error.
+    // The arm that may be as good as the first keeps its share of the error.
     confirmation.drop_arms(&behind, &kept);
     let mut pairs = Responses::new(2);
     for row in four_arms(14).rows() {
@@ -87,7 +87,7 @@ fn arms_behind_the_best_are_found_and_left_out() {
     assert!((look.contrasts[0].confidence - 0.975).abs() < 1e-12);
 }
 
-fn experiment(effect: f64, blocks: u32) -> Responses {
+fn simulate_effect(effect: f64, blocks: u32) -> Responses {
     let mut data = Responses::new(2);
     for block in 0..blocks {
         let load = if block % 7 == 0 { 0.8 } else { 0.0 };
@@ -104,7 +104,7 @@ fn a_clear_effect_is_found_and_its_direction_named() {
         (-0.03, Decision::Faster),
         (0.001, Decision::Same),
     ] {
-        let data = experiment(effect, 30);
+        let data = simulate_effect(effect, 30);
         let look = last_look(&data, QUESTION);
         assert_eq!(look.contrasts[0].decision, expected, "{look:?}");
         assert!((look.contrasts[0].estimate - effect).abs() < 0.002);
@@ -127,7 +127,7 @@ fn an_effect_only_under_load_is_not_called_same() {
 
 #[test]
 fn few_blocks_decide_nothing() {
-    let data = experiment(0.5, 5);
+    let data = simulate_effect(0.5, 5);
     let plain = Question {
         score: Score::Rank,
         ..QUESTION
@@ -136,7 +136,7 @@ fn few_blocks_decide_nothing() {
     assert_eq!(look.contrasts[0].decision, Decision::Undecided);
 }
 
-/// Pseudo-random numbers in −1 to 1, the same ones every time.
+/// A reproducible pseudo-random number from −1 to 1.
 fn noise(index: u32) -> f64 {
     let mixed = index.wrapping_mul(2_654_435_761) >> 8;
     f64::from(mixed % 20_001) / 10_000.0 - 1.0
@@ -144,8 +144,8 @@ fn noise(index: u32) -> f64 {
 
 #[test]
 fn a_noisier_arm_of_the_same_centre_is_not_faster() {
-    // Of 60 experiments of 130 blocks with spreads 1 to 5, few claim anything;
-    // weights by the block's own level claimed most of them to be faster.
+    // Few of 60 experiments with 130 blocks and spreads of 1 to 5 make a claim. With weights by the
+    // block's own level most of them did.
     let claims = (0..60u32)
         .filter(|experiment| {
             let mut data = Responses::new(2);
@@ -161,7 +161,7 @@ fn a_noisier_arm_of_the_same_centre_is_not_faster() {
 }
 
 #[test]
-fn ties_are_no_claim() {
+fn ties_make_no_claim() {
     // A clock of 10 ms, arms alike: most differences are 0.
     let claims = (0..60u32)
         .filter(|experiment| {
@@ -185,7 +185,7 @@ fn ties_are_no_claim() {
 
 #[test]
 fn a_difference_within_a_step_is_not_the_same() {
-    // 105 and 107 ms, rounded to 10 ms, are both 110 ms: nothing is known.
+    // 105 and 107 ms are both shown as 110 ms: whether they differ is unknown.
     let mut data = Responses::new(2);
     for block in 0..40u32 {
         let tick = |value: f64| ((value * 100.0).round() * 0.01).ln();
@@ -213,9 +213,9 @@ fn verdict_interval_and_p_value_agree() {
     }
 }
 
-/// A placement that costs something beside others only: three states of load that
-/// last for some blocks, each with its own noise, and what is lost in it.
-fn draw_beside_load(seed: u64, lost: [f64; 3]) -> Responses {
+/// Simulates a placement that costs time only beside other programs. There are three states of load
+/// that last for some blocks, each with its own noise and loss.
+fn simulate_under_load(seed: u64, lost: [f64; 3]) -> Responses {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut data = Responses::new(2);
     let mut state = 0;
@@ -238,7 +238,7 @@ fn draw_beside_load(seed: u64, lost: [f64; 3]) -> Responses {
 fn the_estimate_covers_all_blocks_if_the_effect_depends_on_load() {
     let within = (0..40)
         .filter(|&seed| {
-            let data = draw_beside_load(seed, [0.002, 0.10, 0.13]);
+            let data = simulate_under_load(seed, [0.002, 0.10, 0.13]);
             let all = Paired::without_weights(data.differences(1, 0)).interval(0.05);
             let contrast = &last_look(&data, QUESTION).contrasts[0];
             all.holds(contrast.estimate)
@@ -251,11 +251,11 @@ fn the_estimate_covers_all_blocks_if_the_effect_depends_on_load() {
 fn equal_arms_beside_load_rarely_differ() {
     let claims = (0..100)
         .filter(|&seed| {
-            let data = draw_beside_load(1000 + seed, [0.0; 3]);
+            let data = simulate_under_load(1000 + seed, [0.0; 3]);
             !last_look(&data, QUESTION).contrasts[0].interval.holds(0.0)
         })
         .count();
-    // 5 %, and three standard deviations of chance.
+    // 5 %, plus three standard deviations of chance.
     assert!(claims <= 11, "{claims} of 100");
 }
 
@@ -264,7 +264,7 @@ fn an_effect_that_is_the_same_under_any_load_keeps_the_sharper_score() {
     let width = |score: Score| -> f64 {
         let question = Question { score, ..QUESTION };
         let widths = (0..20).map(|seed| {
-            let data = draw_beside_load(seed, [0.05; 3]);
+            let data = simulate_under_load(seed, [0.05; 3]);
             last_look(&data, question).contrasts[0]
                 .interval
                 .half_width()
@@ -275,8 +275,8 @@ fn an_effect_that_is_the_same_under_any_load_keeps_the_sharper_score() {
     assert!(sharp < 0.8 * plain, "{sharp} beside {plain}");
 }
 
-/// Four runs in ten of the second arm cost a fifth more, the others 1 % less.
-fn two_modes(seed: u64, blocks: usize) -> Responses {
+/// Simulates a second arm of which four runs in ten cost a fifth more, the others 1 % less.
+fn simulate_two_modes(seed: u64, blocks: usize) -> Responses {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut data = Responses::new(2);
     for _ in 0..blocks {
@@ -291,11 +291,11 @@ fn two_modes(seed: u64, blocks: usize) -> Responses {
 #[test]
 fn medians_outside_the_interval_withhold_the_verdict() {
     let looks: Vec<Look> = (0..30)
-        .map(|seed| last_look(&two_modes(seed, 199), QUESTION))
+        .map(|seed| last_look(&simulate_two_modes(seed, 199), QUESTION))
         .collect();
     let contrasts = || looks.iter().map(|look| &look.contrasts[0]);
     let decided = contrasts().filter(|c| c.decision != Decision::Undecided);
-    // By chance so many runs are slow that the median is in the slow mode, too.
+    // By chance so many runs are slow that the median is slow, too.
     assert!(decided.count() <= 7);
     // It says what each of them says.
     let centres = contrasts().find_map(|c| c.caveats.centres).unwrap();
@@ -307,7 +307,7 @@ fn medians_outside_the_interval_withhold_the_verdict() {
 fn arms_that_differ_by_a_factor_have_medians_that_agree() {
     let withheld = (0..100)
         .filter(|&seed| {
-            let data = draw_beside_load(2000 + seed, [0.05; 3]);
+            let data = simulate_under_load(2000 + seed, [0.05; 3]);
             let contrast = &last_look(&data, QUESTION).contrasts[0];
             contrast.caveats.centres.is_some()
         })

@@ -20,15 +20,15 @@ fn question() -> Question {
     }
 }
 
-/// A gate of one benchmark of two commits.
+/// A gate on one benchmark and two commits.
 struct Gate {
     /// The estimate with which it was decided.
     decided: f64,
     link: Link,
 }
 
-/// A gate with this true effect, whose runs have this spread.
-fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
+/// Simulates a gate with this true effect and this spread of runs.
+fn simulate_gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
     let most = 1500;
     let mut regression = Regression::new(question(), 1);
     let mut width = FixedWidth::new(question());
@@ -66,9 +66,11 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
 }
 
 #[test]
-fn what_is_chained_does_not_depend_on_when_the_gate_was_decided() {
+fn chained_estimates_do_not_depend_on_when_the_gate_was_decided() {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
-    let gates: Vec<Gate> = (0..150).map(|_| gate(0.0, 0.01, &mut chance)).collect();
+    let gates: Vec<Gate> = (0..150)
+        .map(|_| simulate_gate(0.0, 0.01, &mut chance))
+        .collect();
     let links: Vec<Link> = gates.iter().map(|gate| gate.link).collect();
     let whole = Link::sum(&links);
     let decided: f64 = gates.iter().map(|gate| gate.decided).sum();
@@ -82,7 +84,7 @@ fn a_step_in_a_chain_of_gates_is_located() {
     let mut within_one = 0;
     for _ in 0..10 {
         let effect = |step: usize| if step == 6 { 0.03 } else { 0.0 };
-        let links = (0..12).map(|step| gate(effect(step), 0.01, &mut chance).link);
+        let links = (0..12).map(|step| simulate_gate(effect(step), 0.01, &mut chance).link);
         let found = find_changes(&links.collect::<Vec<_>>(), 0.05);
         let holds_it = |change: &Change| (change.first..=change.last).contains(&6);
         assert!(found.iter().any(holds_it), "{found:?}");
@@ -102,7 +104,7 @@ fn pairs_end_if_the_interval_is_narrow_or_never_will_be() {
     };
     let planned = |links: &[Link]| {
         let mut width = FixedWidth::new(question);
-        assert_eq!(width.pairs(), FIRST);
+        assert_eq!(width.pairs(), FIRST_PAIRS);
         (
             width.is_enough(links),
             width.pairs(),
@@ -112,6 +114,9 @@ fn pairs_end_if_the_interval_is_narrow_or_never_will_be() {
     assert_eq!(planned(&[]), (false, MAX_PAIRS, true));
     // ±1.33 % by the one, ±2.67 % by the other: four times the pairs.
     let links = [1.0, 2.0].map(|size| Link::exact(0.5, size * 0.006_802));
-    assert_eq!(planned(&links), (false, 4 * FIRST, true));
-    assert_eq!(planned(&[Link::exact(-0.5, 0.003)]), (true, FIRST, true));
+    assert_eq!(planned(&links), (false, 4 * FIRST_PAIRS, true));
+    assert_eq!(
+        planned(&[Link::exact(-0.5, 0.003)]),
+        (true, FIRST_PAIRS, true)
+    );
 }

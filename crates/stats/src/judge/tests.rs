@@ -48,7 +48,7 @@ fn the_mean_counts_what_the_typical_run_does_not() {
 }
 
 #[test]
-fn few_blocks_say_nothing_of_a_tail() {
+fn few_blocks_decide_nothing_about_a_percentile() {
     let rows: Vec<(f64, f64)> = (0..20u32).map(|i| (3.0 + f64::from(i), 1.0)).collect();
     let tail = Exceedances::new(&responses(&rows), 0, 1, 90);
     assert!(
@@ -59,7 +59,7 @@ fn few_blocks_say_nothing_of_a_tail() {
 }
 
 #[test]
-fn nothing_to_judge() {
+fn without_blocks_there_is_no_estimate() {
     let none = Responses::new(2);
     for family in [
         Box::new(Means::new(&none, 0, 1)) as Box<dyn Family>,
@@ -72,7 +72,7 @@ fn nothing_to_judge() {
 
 proptest! {
     #[test]
-    fn a_factor_moves_estimates_by_itself(
+    fn a_factor_moves_estimates_by_its_logarithm(
         rows in proptest::collection::vec((0.5f64..2.0, 0.5f64..2.0), 8..40),
         factor in 0.2f64..5.0,
     ) {

@@ -47,13 +47,13 @@ fn check(low: f64, high: f64, expected: LimitVerdict) {
 #[test]
 fn the_interval_must_lie_on_one_side_of_the_limit() {
     check(0.021, 0.03, LimitVerdict::Slower);
-    // Certainly slower, and by more according to the estimate.
+    // It is certainly slower, but only the estimate exceeds the limit.
     check(0.001, 0.06, LimitVerdict::Undecided);
     check(0.001, 0.019, LimitVerdict::Passed);
     check(-0.03, -0.02, LimitVerdict::Passed);
     check(-0.01, 0.021, LimitVerdict::Undecided);
     check(f64::NEG_INFINITY, f64::INFINITY, LimitVerdict::Undecided);
-    // Counts have no spread: just at the limit is not beyond it.
+    // Counts have no spread: a value at the limit does not exceed it.
     check(LIMIT, LIMIT, LimitVerdict::Passed);
 }
 
@@ -84,27 +84,27 @@ fn the_blocks_still_needed_follow_from_the_distance_to_the_limit() {
     assert!(factor(0.0, 0.04).is_infinite());
 }
 
-/// Sum of twelve uniform numbers: near enough to normal, standard deviation 1.
-fn normal(chance: &mut ChaCha8Rng) -> f64 {
+/// Draws an almost normal number with a standard deviation of 1: a sum of twelve uniform numbers.
+fn draw_normal(chance: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// The final verdict of an arm of this true effect, and after how many of `most`
-/// blocks; runs vary by `sd`.
+/// The final verdict on an arm with this true effect and standard deviation, and the number of
+/// blocks that it took, at most `most`.
 fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (LimitVerdict, usize) {
     let mut confirmation = Confirmation::new(2, 0, QUESTION).with_limit(Some(LIMIT));
     let mut schedule = QUESTION.schedule(1);
     let mut data = Responses::new(2);
     let mut around = Circumstances::default();
     for block in 1..=most {
-        let level = 0.02 * normal(chance);
+        let level = 0.02 * draw_normal(chance);
         let slot = usize::from(chance.random::<bool>());
-        let noise = [sd * normal(chance), sd * normal(chance)];
+        let noise = [sd * draw_normal(chance), sd * draw_normal(chance)];
         assert!(data.push(&[level + noise[0], level + effect + noise[1]]));
         around.slots.push(vec![slot, 1 - slot]);
         around.before.push(vec![None, None]);
         around.load.push(None);
-        let due = schedule.due(block, most);
+        let due = schedule.next_due(block, most);
         let look = due.and_then(|depth| confirmation.look(&data, &around, most as f64, depth));
         if let Some(look) = look {
             let verdict = judge(&look.contrasts[0], LIMIT);
@@ -116,7 +116,7 @@ fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (Lim
     (LimitVerdict::Undecided, most)
 }
 
-/// How many of `number` are slower, passed and undecided, and their blocks in total.
+/// Judges `number` arms: how many are slower, passed and undecided, and their blocks in total.
 fn count_verdicts(effect: f64, number: usize, sd: f64, most: usize, seed: u64) -> [usize; 4] {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut counts = [0; 4];
@@ -137,13 +137,13 @@ fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
 }
 
 #[test]
-fn what_is_slower_by_less_does_not_fail() {
+fn an_arm_slower_by_less_than_the_limit_does_not_fail() {
     let [slower, ..] = count_verdicts(0.015, 60, 0.03, 60, 2);
     assert!(slower <= 2, "{slower}");
 }
 
 #[test]
-fn what_is_off_the_limit_is_decided_while_there_are_runs() {
+fn arms_away_from_the_limit_are_decided() {
     let [slower, passed, ..] = count_verdicts(0.06, 30, 0.03, 100, 3);
     assert!(slower >= 28 && passed == 0, "{slower} and {passed}");
     let [slower, passed, ..] = count_verdicts(-0.02, 30, 0.03, 100, 4);

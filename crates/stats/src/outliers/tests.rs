@@ -14,7 +14,7 @@ fn normal(count: usize) -> Vec<f64> {
 }
 
 #[test]
-fn the_bulk_of_normal_values_is_theirs() {
+fn the_bulk_of_normal_values_has_their_centre_and_scale() {
     for count in [20, 64, 65, 500] {
         let found = find_bulk(&normal(count)).unwrap();
         assert!(found.centre.abs() < 1e-9, "{count}: {found:?}");
@@ -52,7 +52,7 @@ fn a_far_value_has_a_small_chance_and_near_ones_have_not() {
 }
 
 #[test]
-fn what_is_wild_elsewhere_is_no_departure_here() {
+fn values_as_extreme_as_those_of_other_figures_are_no_outliers() {
     // In ten figures 2 % of the values are wild, each time of other members.
     let wild = |figure: usize| {
         let mut values = normal(200);
@@ -97,7 +97,7 @@ fn a_wide_interval_makes_a_value_less_surprising() {
 }
 
 #[test]
-fn members_apart_are_judged_and_are_no_measure() {
+fn members_apart_are_judged_but_have_no_part_in_the_bulk() {
     let mut values = normal(100);
     let mut apart = vec![false; 100];
     for at in 0..40 {

@@ -13,7 +13,7 @@ fn close(actual: f64, expected: f64) {
 }
 
 #[test]
-fn signed_rank_against_r() {
+fn signed_ranks_agree_with_r() {
     for (sample, p, estimate, low, high) in SIGNED_RANK {
         let paired = Paired::without_weights(sample.to_vec());
         close(paired.p_value(0.0), p);
@@ -24,7 +24,7 @@ fn signed_rank_against_r() {
 }
 
 #[test]
-fn ties_against_exact_rank_tests() {
+fn ties_agree_with_exact_rank_tests() {
     for (sample, p) in TIED {
         close(Paired::without_weights(sample.to_vec()).p_value(0.0), p);
     }
@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn too_few_pairs_bound_nothing() {
+fn too_few_pairs_give_no_bounds() {
     let paired = Paired::without_weights(vec![0.1, 0.2, 0.3, 0.4, 0.5]);
     assert!(paired.interval(0.05).low.is_infinite());
     let paired = Paired::without_weights(vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]);

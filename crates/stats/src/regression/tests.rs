@@ -19,13 +19,13 @@ fn question() -> Question {
     }
 }
 
-/// Sum of twelve uniform numbers: near enough to normal, standard deviation 1.
-fn normal(chance: &mut ChaCha8Rng) -> f64 {
+/// Draws an almost normal number with a standard deviation of 1: a sum of twelve uniform numbers.
+fn draw_normal(chance: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// One benchmark of `benchmarks` with this true effect, judged over `most`
-/// pairs of spread `sd`.
+/// Judges one benchmark of `benchmarks` with this true effect over at most `most` pairs, whose
+/// differences have the standard deviation `sd`.
 fn judge_benchmark(
     effect: f64,
     sd: f64,
@@ -37,11 +37,11 @@ fn judge_benchmark(
     let mut data = Responses::new(2);
     let mut around = Circumstances::default();
     for _ in 0..most {
-        let level = 0.02 * normal(chance);
+        let level = 0.02 * draw_normal(chance);
         let slot = usize::from(chance.random::<bool>());
         let row = [
-            level + sd * normal(chance),
-            level + effect + sd * normal(chance),
+            level + sd * draw_normal(chance),
+            level + effect + sd * draw_normal(chance),
         ];
         assert!(data.push(&row));
         around.slots.push(vec![slot, 1 - slot]);
@@ -99,8 +99,8 @@ fn the_pairs_still_needed_do_not_depend_on_the_direction() {
     let mut chance = ChaCha8Rng::seed_from_u64(4);
     let mut rows: Vec<[f64; 2]> = Vec::new();
     for _ in 0..24 {
-        let level = 0.02 * normal(&mut chance);
-        rows.push([level, level + 0.02 + 0.05 * normal(&mut chance)]);
+        let level = 0.02 * draw_normal(&mut chance);
+        rows.push([level, level + 0.02 + 0.05 * draw_normal(&mut chance)]);
     }
     let factor = |swapped: bool| {
         let mut data = Responses::new(2);
@@ -134,19 +134,19 @@ fn a_sure_but_small_slow_down_passes() {
     assert_eq!(passed.count(), 20, "{standings:?}");
 }
 
-/// Of 20 gates with 60 pairs of equal builds, how many decide that the head is not slower, if one
-/// of five runs of the base and of the head takes this much longer?
-fn not_slower_with_tails(tails: [f64; 2]) -> usize {
+/// Counts, of 20 gates with 60 pairs of equal builds, those that decide that the head is not slower.
+/// One of five runs of the base and of the head takes this much longer.
+fn count_not_slower_with_tails(tails: [f64; 2]) -> usize {
     let mut chance = ChaCha8Rng::seed_from_u64(5);
     let passes = |_: &usize| {
         let mut regression = Regression::new(question(), 1);
         let mut data = Responses::new(2);
         let mut around = Circumstances::default();
         for _ in 0..60 {
-            let level = 0.02 * normal(&mut chance);
+            let level = 0.02 * draw_normal(&mut chance);
             let row = tails.map(|tail| {
                 let is_long = chance.random::<f64>() < 0.2;
-                level + 0.01 * normal(&mut chance) + if is_long { tail } else { 0.0 }
+                level + 0.01 * draw_normal(&mut chance) + if is_long { tail } else { 0.0 }
             });
             assert!(data.push(&row));
             let slot = usize::from(chance.random::<bool>());
@@ -163,11 +163,12 @@ fn not_slower_with_tails(tails: [f64; 2]) -> usize {
 #[test]
 fn a_slower_tail_withholds_a_pass() {
     let [faster, slower] = [[0.2, 0.0], [0.0, 0.2]];
-    assert!(not_slower_with_tails(faster) >= 16);
-    assert!(not_slower_with_tails(slower) <= 4);
+    assert!(count_not_slower_with_tails(faster) >= 16);
+    assert!(count_not_slower_with_tails(slower) <= 4);
 }
 
-/// Wall-clock time beside CPU time of less noise, two seconds a pair, until one decides.
+/// Judges wall-clock time and CPU time, which has less noise, at two seconds a pair, until one of
+/// them decides.
 fn judge_beside_cpu(chance: &mut ChaCha8Rng) -> Standing {
     let [mut wall, mut cpu] = [(); 2].map(|()| Regression::new(question(), 1));
     let [mut wall_data, mut cpu_data] = [(); 2].map(|()| Responses::new(2));
@@ -178,8 +179,8 @@ fn judge_beside_cpu(chance: &mut ChaCha8Rng) -> Standing {
         around.slots.push(vec![slot, 1 - slot]);
         around.before.push(vec![None, None]);
         around.load.push(None);
-        wall_data.push(&[0.03 * normal(chance), 0.03 * normal(chance)]);
-        cpu_data.push(&[0.005 * normal(chance), 0.005 * normal(chance)]);
+        wall_data.push(&[0.03 * draw_normal(chance), 0.03 * draw_normal(chance)]);
+        cpu_data.push(&[0.005 * draw_normal(chance), 0.005 * draw_normal(chance)]);
         wall_look = wall.look_if_due(&wall_data, &around, 300).or(wall_look);
         cpu_look = cpu.look_if_due(&cpu_data, &around, 300).or(cpu_look);
         let (Some(of_wall), Some(of_cpu)) = (&wall_look, &cpu_look) else {

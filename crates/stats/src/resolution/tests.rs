@@ -50,7 +50,7 @@ fn ticks_that_are_not_decimal_are_found() {
 }
 
 #[test]
-fn what_comes_again_and_again_has_no_values_between() {
+fn values_that_recur_have_no_values_between_them() {
     let steady = |value: f64| vec![value; 9];
     check_columns(&[steady(7.0 / 60.0), steady(8.0 / 60.0)], Some(1.0 / 60.0));
     check_columns(&[steady(0.1137), steady(0.1237)], Some(0.01));

@@ -1,4 +1,4 @@
-//! What is believed of all arms after some runs: a mixture of normal laws.
+//! The posterior of all arms after some runs: a mixture of normal distributions.
 
 use std::sync::Arc;
 
@@ -9,21 +9,23 @@ use super::grid::Scales;
 use super::{Arms, Prior};
 use crate::normal;
 
-/// What is believed of arms.
+/// The posterior of all arms and effects.
 #[derive(Debug, Clone)]
 pub struct Belief {
+    /// One for each point of the grid.
     parts: Vec<Part>,
     arms: Arc<Arms>,
     prior: Arc<Prior>,
 }
 
-/// The normal law at one point of the grid: of arms, then of effects.
+/// The normal distribution at one point of the grid; its quantities are the arms, then the effects.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     weight: f64,
     scales: Scales,
+    /// Number of readings.
     readings: usize,
-    /// Rows of L⁻¹ k, one for each quantity.
+    /// Covariances k with the readings, whitened: a row L⁻¹ k for each quantity.
     projected: Vec<f64>,
     mean: Vec<f64>,
     variance: Vec<f64>,
@@ -41,8 +43,8 @@ impl Part {
         }
     }
 
-    /// Adds a quantity: its covariances with the readings, whitened; the
-    /// readings, whitened; its prior variance and mean.
+    /// Adds a quantity with its prior variance and mean. `projected` are its covariances with the
+    /// readings, whitened; `whitened` are the readings, whitened.
     pub(super) fn add(&mut self, projected: Vec<f64>, whitened: &[f64], prior: f64, mean: f64) {
         self.mean.push(mean + dot(&projected, whitened));
         let left = prior - dot(&projected, &projected);
@@ -64,15 +66,15 @@ pub struct Coefficient {
     pub sd: f64,
 }
 
-/// The law of an arm's y, or of the y of one arm minus that of another, at one
+/// One normal distribution of a mixture: of an arm's y, or of the difference of two arms, at one
 /// point of the grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normal {
-    /// Weight of the point; they sum to 1.
+    /// Weight of the point; all weights sum to 1.
     pub weight: f64,
-    /// Its mean.
+    /// Mean.
     pub mean: f64,
-    /// Its standard deviation.
+    /// Standard deviation.
     pub sd: f64,
 }
 
@@ -91,6 +93,7 @@ impl Belief {
         self.arms.mean.len()
     }
 
+    /// Mean and standard deviation of a quantity, whose mean and variance `of` gives at each point.
     fn moments(&self, of: impl Fn(&Part) -> (f64, f64)) -> Coefficient {
         let (mut mean, mut square) = (0.0, 0.0);
         for part in &self.parts {
@@ -104,10 +107,10 @@ impl Belief {
         }
     }
 
-    /// y of an arm without noise.
+    /// Predicts y of an arm, without noise.
     #[must_use]
     pub fn arm(&self, arm: usize) -> Coefficient {
-        // The level is common to all parts, and far larger than differences.
+        // Subtracting the level, which is far larger than differences, keeps precision.
         let base = self.parts.first().map_or(0.0, |part| part.mean[arm]);
         let moments = self.moments(|part| (part.mean[arm] - base, part.variance[arm]));
         Coefficient {
@@ -116,9 +119,9 @@ impl Belief {
         }
     }
 
-    /// The law of y of an arm without noise, point by point of the grid.
+    /// The distribution of y of an arm, without noise, as a mixture.
     #[must_use]
-    pub fn law(&self, arm: usize) -> Vec<Normal> {
+    pub fn distribution(&self, arm: usize) -> Vec<Normal> {
         let parts = self.parts.iter();
         parts
             .map(|part| Normal {
@@ -129,7 +132,7 @@ impl Belief {
             .collect()
     }
 
-    /// Standard deviation with which a single run of an arm is predicted.
+    /// Standard deviation of the prediction of a single run of an arm.
     #[must_use]
     pub fn run_sd(&self, arm: usize) -> f64 {
         let noise = self.noise_sd_of(arm);
@@ -138,14 +141,14 @@ impl Belief {
         (own * own + noise * noise + block * block).sqrt()
     }
 
-    /// Effect of a feature.
+    /// The effect of a feature.
     #[must_use]
     pub fn effect(&self, feature: usize) -> Coefficient {
         let at = self.arms() + feature;
         self.moments(|part| (part.mean[at], part.variance[at]))
     }
 
-    /// y of one arm minus y of another, point by point of the grid.
+    /// The distribution of y of one arm minus y of another, as a mixture.
     #[must_use]
     pub fn difference(&self, arm: usize, other: usize) -> Vec<Normal> {
         let parts = self.parts.iter();
@@ -163,21 +166,21 @@ impl Belief {
             .collect()
     }
 
-    /// Standard deviation of y from run to run, but for loose arms.
+    /// Standard deviation of y from run to run, for arms that are not loose.
     #[must_use]
     pub fn noise_sd(&self) -> f64 {
-        self.scale(|part| part.scales.noise.powi(2))
+        self.mean_sd(|part| part.scales.noise.powi(2))
     }
 
-    /// The same of one arm, which may be a loose one.
+    /// Standard deviation of y of one arm, which may be loose, from run to run.
     #[must_use]
     pub fn noise_sd_of(&self, arm: usize) -> f64 {
         let is_loose = self.arms.loose.contains(&arm);
-        self.scale(|part| part.scales.noise_variance(is_loose))
+        self.mean_sd(|part| part.scales.noise_variance(is_loose))
     }
 
-    /// The same of bound arms, as a geometric mean over what it may be: a small chance of
-    /// much noise does not count for much.
+    /// Standard deviation of y from run to run, for arms that are not loose, as a geometric mean over
+    /// the grid: a small probability of much noise hardly matters.
     #[must_use]
     pub fn typical_noise_sd(&self) -> f64 {
         let parts = self.parts.iter();
@@ -185,19 +188,20 @@ impl Belief {
         mean.exp()
     }
 
-    /// Standard deviation that blocks share.
+    /// Standard deviation of a block's disturbance.
     #[must_use]
     pub fn block_sd(&self) -> f64 {
-        self.scale(|part| part.scales.block_variance())
+        self.mean_sd(|part| part.scales.block_variance())
     }
 
     /// Standard deviation of each arm's residual, which no feature predicts.
     #[must_use]
     pub fn own_sd(&self) -> f64 {
-        self.scale(|part| part.scales.own_variance())
+        self.mean_sd(|part| part.scales.own_variance())
     }
 
-    fn scale(&self, variance: impl Fn(&Part) -> f64) -> f64 {
+    /// The standard deviation that follows from the mean variance over the grid.
+    fn mean_sd(&self, variance: impl Fn(&Part) -> f64) -> f64 {
         let parts = self.parts.iter();
         let mean: f64 = parts.map(|part| part.weight * variance(part)).sum();
         mean.sqrt()
@@ -217,22 +221,21 @@ impl Belief {
     }
 }
 
-/// What is lost by taking an arm that is not the least of all.
+/// The loss by choosing an arm that may not be the best: its y minus the lowest of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
-    /// Expected, in y.
+    /// The expected loss, in y.
     pub expected: f64,
-    /// Probability that it exceeds the requested bounds, in their order.
+    /// Probability that the loss exceeds each of the requested bounds.
     pub exceeds: [f64; 2],
 }
 
 impl Belief {
-    /// What is lost by taking `arm` among `rivals`: y of the arm minus the
-    /// least of all. Drawn from the joint law, so that arms which are known to
-    /// be alike do not count as so many chances to be wrong (as the sum over
-    /// pairs of Branke, Chick and Schmidt, Management Science 2007, does).
-    /// Variances are widened by a factor.
-    pub fn loss(
+    /// Estimates the loss by choosing `arm` among `rivals`; variances are multiplied by `widening`.
+    /// It is drawn from the joint distribution, so that several arms that are known to be alike count
+    /// as one chance to be wrong. (In the sum over pairs of Branke, Chick and Schmidt, Management
+    /// Science 2007, they count as several.)
+    pub fn estimate_loss(
         &self,
         arm: usize,
         rivals: &[usize],
@@ -255,9 +258,9 @@ impl Belief {
             let draws = (1..=DRAWS).find(|&n| f64::from(n) >= wanted);
             let draws = draws.unwrap_or(DRAWS);
             let share = part.weight / f64::from(draws);
-            let joint = self.joint(part, arm, &rivals, widening);
+            let joint = self.join_differences(part, arm, &rivals, widening);
             for _ in 0..draws {
-                let lost = joint.draw(chance);
+                let lost = joint.draw_loss(chance);
                 loss.expected += share * lost;
                 for (exceeds, bound) in loss.exceeds.iter_mut().zip(bounds) {
                     *exceeds += if lost > bound { share } else { 0.0 };
@@ -267,8 +270,8 @@ impl Belief {
         loss
     }
 
-    /// The joint law of y of the rivals minus that of the arm.
-    fn joint(&self, part: &Part, arm: usize, rivals: &[usize], widening: f64) -> Joint {
+    /// The joint distribution of the rivals' y minus the arm's.
+    fn join_differences(&self, part: &Part, arm: usize, rivals: &[usize], widening: f64) -> Joint {
         let covariance = |a: usize, b: usize| {
             self.prior.covariance(&part.scales, a, b) - dot(part.row(a), part.row(b))
         };
@@ -278,7 +281,7 @@ impl Belief {
             let columns = rivals[..=row].iter().enumerate();
             let between = columns.map(|(column, &b)| {
                 let between = covariance(a, b) - to_arm[row] - to_arm[column] + own;
-                // A trace of noise: identical arms are allowed.
+                // A little noise makes the matrix positive definite even if arms are identical.
                 let trace = if row == column { 1e-10 } else { 0.0 };
                 widening * between + trace
             });
@@ -292,20 +295,20 @@ impl Belief {
     }
 }
 
-/// Draws of the joint law.
+/// Draws from the joint distribution, over all points of the grid.
 const DRAWS: u32 = 400;
 
-/// Normal law of differences to an arm.
+/// Joint normal distribution of differences from an arm.
 struct Joint {
     mean: Vec<f64>,
-    /// `None` if rounding left no covariance: then everything is practically known.
+    /// Factor of the covariance; `None` if that is 0 up to rounding.
     factor: Option<Cholesky>,
 }
 
 impl Joint {
-    /// How far the lowest of them lies below the arm; 0 if none does.
-    fn draw(&self, chance: &mut impl Rng) -> f64 {
-        let mut drawn: Vec<f64> = self.mean.iter().map(|_| deviate(chance)).collect();
+    /// Draws all differences and returns how far the lowest rival lies below the arm; 0 if none does.
+    fn draw_loss(&self, chance: &mut impl Rng) -> f64 {
+        let mut drawn: Vec<f64> = self.mean.iter().map(|_| draw_normal(chance)).collect();
         if let Some(factor) = &self.factor {
             factor.multiply(&mut drawn);
         }
@@ -314,43 +317,43 @@ impl Joint {
     }
 }
 
-/// A standard normal deviate (Box and Muller 1958).
-fn deviate(chance: &mut impl Rng) -> f64 {
+/// Draws a standard normal number (Box and Muller 1958).
+fn draw_normal(chance: &mut impl Rng) -> f64 {
     let radius: f64 = chance.random_range(f64::EPSILON..1.0);
     let angle: f64 = chance.random_range(0.0..std::f64::consts::TAU);
     (-2.0 * radius.ln()).sqrt() * angle.cos()
 }
 
-/// Mean of a law.
+/// Mean of a mixture.
 #[must_use]
-pub fn mean_of(law: &[Normal]) -> f64 {
-    law.iter().map(|n| n.weight * n.mean).sum()
+pub fn mean_of(mixture: &[Normal]) -> f64 {
+    mixture.iter().map(|n| n.weight * n.mean).sum()
 }
 
-/// Standard deviation of a law.
+/// Standard deviation of a mixture.
 #[must_use]
-pub fn sd_of(law: &[Normal]) -> f64 {
-    let mean = mean_of(law);
+pub fn sd_of(mixture: &[Normal]) -> f64 {
+    let mean = mean_of(mixture);
     let square = |n: &Normal| n.weight * (n.sd * n.sd + (n.mean - mean) * (n.mean - mean));
-    law.iter().map(square).sum::<f64>().sqrt()
+    mixture.iter().map(square).sum::<f64>().sqrt()
 }
 
-/// The interval that leaves `tail` on either side, variances widened by a
-/// factor. (A mixture has longer tails than the normal law of its moments.)
+/// The interval of a mixture outside of which lies `tail` on either side; variances are multiplied by
+/// `widening`. (A mixture has longer tails than a normal distribution with its moments.)
 #[must_use]
-pub fn interval(law: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
+pub fn interval(mixture: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
     const FAR: f64 = 12.0;
     const STEPS: usize = 60;
     let width = FAR * widening.sqrt();
-    let low = law.iter().map(|n| n.mean - width * n.sd);
-    let high = law.iter().map(|n| n.mean + width * n.sd);
+    let low = mixture.iter().map(|n| n.mean - width * n.sd);
+    let high = mixture.iter().map(|n| n.mean + width * n.sd);
     let low = low.fold(f64::INFINITY, f64::min);
     let high = high.fold(f64::NEG_INFINITY, f64::max);
     let quantile = |share: f64| {
         let (mut low, mut high) = (low, high);
         for _ in 0..STEPS {
             let middle = 0.5 * (low + high);
-            if probability_below(law, middle, widening) < share {
+            if probability_below(mixture, middle, widening) < share {
                 low = middle;
             } else {
                 high = middle;
@@ -361,8 +364,7 @@ pub fn interval(law: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
     (quantile(tail), quantile(1.0 - tail))
 }
 
-/// Expected amount by which a difference lies below 0, variances widened by a
-/// factor.
+/// Expected amount by which a difference lies below 0; variances are multiplied by `widening`.
 #[must_use]
 pub fn shortfall(differences: &[Normal], widening: f64) -> f64 {
     let width = widening.sqrt();
@@ -373,8 +375,7 @@ pub fn shortfall(differences: &[Normal], widening: f64) -> f64 {
     differences.iter().map(loss).sum()
 }
 
-/// Probability that a difference lies below a bound, variances widened by a
-/// factor.
+/// Probability that a difference lies below a bound; variances are multiplied by `widening`.
 #[must_use]
 pub fn probability_below(differences: &[Normal], bound: f64, widening: f64) -> f64 {
     let width = widening.sqrt();

@@ -1,7 +1,7 @@
 //! Cholesky factors of covariance matrices.
 
-/// A lower triangular factor L with L Lᵀ = A: its rows up to the diagonal, one after
-/// the other, each of which depends only on those before it.
+/// A lower triangular factor L with L Lᵀ = A: its rows up to the diagonal, one after the other. Each
+/// row depends only on those before it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Cholesky {
     size: usize,
@@ -9,7 +9,7 @@ pub(super) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix, given by its rows up to the diagonal; `None` if it is not
+    /// Factorises a symmetric matrix, given by its rows up to the diagonal; `None` if it is not
     /// positive definite.
     pub(super) fn factorise(rows: impl Iterator<Item = Vec<f64>>) -> Option<Self> {
         let mut factor = Self::default();
@@ -30,7 +30,7 @@ impl Cholesky {
         }
         let own = &self.lower[begin..];
         let left = row[self.size] - dot(own, own);
-        // Written so that a NaN is refused, too.
+        // This form also refuses NaN.
         if !(left > 0.0 && left.is_finite()) {
             return None;
         }
@@ -50,7 +50,7 @@ impl Cholesky {
         2.0 * diagonal.sum::<f64>()
     }
 
-    /// L x in place.
+    /// Replaces x by L x.
     pub(super) fn multiply(&self, vector: &mut [f64]) {
         for row in (0..self.size).rev() {
             vector[row] = dot(self.row(row), &vector[..=row]);
@@ -64,8 +64,8 @@ impl Cholesky {
         }
     }
 
-    /// The next element of the solution of L x = b, and what it was divided by: the
-    /// standard deviation that is left to it.
+    /// The next element of the solution of L x = b, and its conditional standard deviation, which it
+    /// was divided by.
     pub(super) fn whiten(&self, before: &[f64], value: f64) -> (f64, f64) {
         let coefficients = self.row(before.len());
         let sd = coefficients[before.len()];
@@ -76,7 +76,7 @@ impl Cholesky {
     }
 }
 
-/// Four sums side by side: one would wait for each addition before the next.
+/// Scalar product. It uses four sums, since a single one would have to wait for each addition.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (wide_a, wide_b) = (a.chunks_exact(4), b.chunks_exact(4));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_covariance_is_refused() {
+    fn a_matrix_that_is_not_positive_definite_is_refused() {
         let rows = [vec![1.0], vec![2.0, 1.0]];
         assert_eq!(Cholesky::factorise(rows.into_iter()), None);
         assert_eq!(Cholesky::default().extend(&[f64::NAN]), None);

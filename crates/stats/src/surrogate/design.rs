@@ -1,16 +1,16 @@
-//! Which arms to run first: those that say most about effects.
+//! Chooses which arms to run first: those that tell most about effects.
 
 use super::Arms;
 use super::cholesky::dot;
 
-/// Noise of a run over the standard deviation of an effect that is typical of
-/// programs which placement matters to.
+/// Noise of a run over the standard deviation of an effect, typical of programs that depend on
+/// placement.
 const NOISE: f64 = 0.1;
 
-/// `count` different arms, beginning with `first`, then one after the other the arm that reduces
-/// the volume of uncertainty about the effects most: sequential D-optimal design (Wynn, Ann. Math.
-/// Statist. 1970; with prior variances: Chaloner and Verdinelli, Statist. Sci. 1995). Arms that
-/// `may` refuses are left out.
+/// Chooses `count` different arms that `may` allows: the arms of `first`, then repeatedly the arm
+/// that reduces the volume of uncertainty about the effects most. This is a sequential D-optimal
+/// design (Wynn, Ann. Math. Statist. 1970; with prior variances: Chaloner and Verdinelli, Statist.
+/// Sci. 1995).
 #[must_use]
 pub fn choose_informative(
     arms: &Arms,
@@ -24,10 +24,10 @@ pub fn choose_informative(
     let mut first = first.iter().copied().filter(usable);
     while chosen.len() < count {
         let left = (0..arms.features.len()).filter(|arm| may(*arm) && !chosen.contains(arm));
-        // Of equals the first: the answer must not depend on rounding.
+        // The first of equally good arms, so that the choice does not depend on rounding.
         let next = first.find(|arm| !chosen.contains(arm));
         let best = next.or_else(|| {
-            left.map(|arm| (design.unknown(arm), arm))
+            left.map(|arm| (design.variance_of(arm), arm))
                 .fold(None, |best: Option<(f64, usize)>, one| match best {
                     Some(held) if held.0 * (1.0 + 1e-9) >= one.0 => Some(held),
                     _ => Some(one),
@@ -35,16 +35,17 @@ pub fn choose_informative(
                 .map(|(_, arm)| arm)
         });
         let Some(arm) = best else { break };
-        design.run(arm);
+        design.add_run(arm);
         chosen.push(arm);
     }
     chosen
 }
 
-/// Covariance of constant and effects.
+/// The uncertainty left after some runs.
 struct Design<'a> {
     arms: &'a Arms,
     size: usize,
+    /// Covariance of constant and effects, row by row.
     covariance: Vec<f64>,
 }
 
@@ -75,13 +76,13 @@ impl<'a> Design<'a> {
     }
 
     /// Variance of the prediction of an arm.
-    fn unknown(&self, arm: usize) -> f64 {
+    fn variance_of(&self, arm: usize) -> f64 {
         let row = self.row(arm);
         dot(&self.gain(&row), &row)
     }
 
-    /// What a run of it leaves unknown.
-    fn run(&mut self, arm: usize) {
+    /// Reduces the uncertainty by a run of an arm.
+    fn add_run(&mut self, arm: usize) {
         let row = self.row(arm);
         let gain = self.gain(&row);
         let variance = dot(&gain, &row) + NOISE * NOISE;

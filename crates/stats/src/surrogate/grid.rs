@@ -1,17 +1,17 @@
-//! The scales that are not known, as a grid with prior weights.
+//! The unknown scales, as a grid with prior weights.
 
-/// Standard deviations of ln(cost).
+/// A point of the grid: standard deviations of `ln(cost)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scales {
-    /// Of all that features do: an effect of relative deviation 1.
+    /// Scale of all effects: that of a feature with a relative deviation of 1.
     pub(super) effects: f64,
-    /// Of each arm's residual, relative to `effects`.
+    /// Each arm's own residual, relative to `effects`.
     pub(super) own: f64,
-    /// From run to run.
+    /// Noise from run to run.
     pub(super) noise: f64,
-    /// The same of arms that are loose, relative to `noise`.
+    /// Noise of loose arms, relative to `noise`.
     pub(super) loose: f64,
-    /// Of blocks, relative to `noise`.
+    /// Disturbance of a block, relative to `noise`.
     pub(super) block: f64,
     pub(super) log_prior: f64,
 }
@@ -32,8 +32,8 @@ impl Scales {
     }
 }
 
-/// Scale of effects and its prior weight. The first point is a program that
-/// placement does nothing to: one in four, before anything is known.
+/// Scales of effects, each with its prior weight. The first is for programs on which placement has
+/// no effect; a quarter of them are expected to be such.
 const EFFECTS: [(f64, f64); 7] = [
     (0.001, 0.25),
     (0.006, 0.05),
@@ -43,10 +43,9 @@ const EFFECTS: [(f64, f64); 7] = [
     (0.35, 0.15),
     (0.9, 0.10),
 ];
-/// An arm's residual over the scale of effects: features explain all, most, half,
-/// little.
+/// Scales of an arm's residual, relative to effects: features explain all, most, half, or little.
 const OWN: [(f64, f64); 4] = [(0.03, 0.35), (0.15, 0.35), (0.6, 0.2), (2.0, 0.1)];
-/// Noise from run to run.
+/// Scales of noise from run to run.
 const NOISE: [(f64, f64); 7] = [
     (0.002, 0.10),
     (0.006, 0.15),
@@ -56,14 +55,14 @@ const NOISE: [(f64, f64); 7] = [
     (0.09, 0.10),
     (0.2, 0.05),
 ];
-/// Noise of loose arms over that of the others: runs of a program that is left to the scheduler
-/// also differ by where it was put.
+/// Scales of noise of loose arms, relative to that of others: runs of a program without a placement
+/// also differ by where the scheduler puts it.
 const LOOSE: [(f64, f64); 3] = [(1.0, 0.6), (3.0, 0.25), (8.0, 0.15)];
-/// What blocks share over the noise.
+/// Scales of a block's disturbance, relative to noise.
 const BLOCK: [(f64, f64); 4] = [(0.1, 0.5), (1.0, 0.25), (3.0, 0.15), (10.0, 0.1)];
 
-/// All points.
-pub(super) fn grid() -> Vec<Scales> {
+/// All points of the grid.
+pub(super) fn list_points() -> Vec<Scales> {
     let mut points = Vec::new();
     for (effects, effects_weight) in EFFECTS {
         for (own, own_weight) in OWN {

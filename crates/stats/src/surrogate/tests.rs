@@ -84,7 +84,7 @@ fn a_program_that_placement_does_nothing_to_is_recognised() {
     let belief = model.learn(&readings);
     assert!(belief.own_sd() < 0.01, "{}", belief.own_sd());
     let all: Vec<usize> = (0..30).collect();
-    let loss = belief.loss(
+    let loss = belief.estimate_loss(
         0,
         &all,
         [0.01, 0.03],
@@ -109,7 +109,7 @@ fn a_loss_is_what_the_best_of_all_would_have_saved() {
     let belief = model.learn(&readings);
     let loss = |arm: usize| {
         let mut chance = ChaCha8Rng::seed_from_u64(1);
-        belief.loss(arm, &[0, 1, 2], [0.05, 0.15], 1.0, &mut chance)
+        belief.estimate_loss(arm, &[0, 1, 2], [0.05, 0.15], 1.0, &mut chance)
     };
     assert!((loss(0).expected - 0.1).abs() < 0.01, "{:?}", loss(0));
     assert!((loss(2).expected - 0.2).abs() < 0.01, "{:?}", loss(2));
@@ -123,7 +123,7 @@ fn a_loss_is_what_the_best_of_all_would_have_saved() {
 }
 
 #[test]
-fn what_a_block_shares_does_not_count_as_a_difference() {
+fn a_disturbance_of_a_block_is_no_difference_between_arms() {
     let mut model = Surrogate::new(arms_on_a_line(2));
     // Blocks differ by half, arms within a block by a tenth.
     let readings: Vec<Reading> = (0..10)
@@ -208,7 +208,7 @@ fn weigh_stops_only_below_the_minimum() {
 
 proptest! {
     #[test]
-    fn whatever_is_read_the_belief_is_finite(
+    fn beliefs_are_finite_for_any_readings(
         readings in prop::collection::vec((0usize..7, 0usize..4, prop::num::f64::ANY), 0..20),
     ) {
         let mut model = Surrogate::new(arms_on_a_line(6));

@@ -57,10 +57,10 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
         blocks: 40,
         is_dropped: false,
     };
-    assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
+    assert_eq!(describe_contrast(&contrast, basis, &setting), sentence);
     let look = look(40, contrast);
-    let outcome = outcome(&look, setting.delta, true);
-    assert_eq!(overall_sentence(outcome, &look, &setting, true), overall);
+    let outcome = judge_outcome(&look, setting.delta, true);
+    assert_eq!(describe_outcome(outcome, &look, &setting, true), overall);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_difference_that_goes_with_the_load_is_given_by_level() {
         blocks: 40,
         is_dropped: false,
     };
-    let sentence = |of: &Contrast| contrast_sentence(of, basis, &setting(&names));
+    let sentence = |of: &Contrast| describe_contrast(of, basis, &setting(&names));
     let steady = "cpu:0 is slower than os-default by 3.0–7.3 % in the typical run (40 blocks).";
     assert_eq!(sentence(&slower), steady);
     slower.caveats.load = Some(Split {
@@ -93,7 +93,7 @@ fn a_difference_that_goes_with_the_load_is_given_by_level() {
 }
 
 #[test]
-fn a_verdict_that_medians_contradict_says_what_each_says() {
+fn a_verdict_that_medians_contradict_gives_median_and_mean() {
     let mut withheld = contrast(1, 0.076, 0.084, Decision::Undecided);
     withheld.caveats.centres = Some(Centres {
         median: -0.01,
@@ -109,7 +109,7 @@ fn a_verdict_that_medians_contradict_says_what_each_says() {
 }
 
 #[test]
-fn sentences() {
+fn sentences_give_the_decision_with_its_interval() {
     check(
         contrast(1, -0.05, -0.02, Decision::Faster),
         "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
@@ -155,7 +155,7 @@ fn an_arm_that_is_not_recommended_is_not_called_best() {
     let setting = setting(&names);
     let sentence = |best: usize, contrast: Contrast| {
         let outcome = ComparisonOutcome::Best(best);
-        overall_sentence(outcome, &look(40, contrast), &setting, false)
+        describe_outcome(outcome, &look(40, contrast), &setting, false)
     };
     assert_eq!(
         sentence(1, contrast(1, -0.058, -0.0003, Decision::Faster)),
@@ -167,7 +167,7 @@ fn an_arm_that_is_not_recommended_is_not_called_best() {
     );
     let same = look(40, contrast(1, -0.001, 0.001, Decision::Undecided));
     assert_eq!(
-        overall_sentence(ComparisonOutcome::Same, &same, &setting, false),
+        describe_outcome(ComparisonOutcome::Same, &same, &setting, false),
         "All arms are the same within ±1.0 % in the typical run."
     );
 }
@@ -184,7 +184,7 @@ fn arms_that_may_be_better_still_are_named_beside_the_best() {
             contrasts: vec![contrast(1, -0.35, -0.25, Decision::Faster), best.clone()],
             ..look(40, best)
         };
-        overall_sentence(ComparisonOutcome::Best(2), &look, &setting, true)
+        describe_outcome(ComparisonOutcome::Best(2), &look, &setting, true)
     };
     assert_eq!(
         sentence([0.3, -0.04, 0.0]),
@@ -196,7 +196,7 @@ fn arms_that_may_be_better_still_are_named_beside_the_best() {
 }
 
 #[test]
-fn coarse_figures_say_what_they_hide() {
+fn sentences_name_the_step_of_coarse_figures() {
     let names = two_arms();
     let open = contrast(1, -0.1, 0.1, Decision::Undecided);
     let caveat_of = |relative: f64| {
@@ -207,7 +207,7 @@ fn coarse_figures_say_what_they_hide() {
             }),
             ..setting(&names)
         };
-        caveat(&open, &setting)
+        describe_caveat(&open, &setting)
     };
     assert_eq!(caveat_of(0.005), None);
     assert_eq!(
@@ -232,7 +232,7 @@ fn a_claim_that_waits_for_blocks_is_not_called_the_same() {
         sentence.ends_with("in the typical run, but a verdict takes more blocks."),
         "{sentence}"
     );
-    let more = prices(&look, &setting, Effort::Time).unwrap();
+    let more = offer_more(&look, &setting, Effort::Time).unwrap();
     assert!(more.half_width.is_none() && more.text.ends_with("for a verdict"));
 }
 
@@ -256,7 +256,7 @@ fn a_figure_of_the_program_is_named() {
 }
 
 #[test]
-fn times_as_people_say_them() {
+fn times_are_rounded_for_people() {
     let text = |seconds: f64| duration(Duration::from_secs_f64(seconds));
     assert_eq!(text(0.02), "20 ms");
     assert_eq!(text(45.0), "45 s");
@@ -266,12 +266,12 @@ fn times_as_people_say_them() {
 }
 
 #[test]
-fn more_is_asked_for_in_what_was_limited() {
+fn more_effort_is_offered_in_the_unit_of_the_limit() {
     let names = two_arms();
     let setting = setting(&names);
     let offer = |blocks: usize, half_width: f64, effort: Effort| {
         let open = contrast(1, -half_width, half_width, Decision::Undecided);
-        prices(&look(blocks, open), &setting, effort).map(|prices| prices.text)
+        offer_more(&look(blocks, open), &setting, effort).map(|prices| prices.text)
     };
     let offers = |effort| offer(40, 0.03, effort).unwrap();
     assert_eq!(
@@ -307,7 +307,7 @@ fn cpu_time_decides_only_what_wall_clock_time_leaves_open() {
 fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
     let mut strict = contrast(1, 0.01, 0.03, Decision::Slower);
     strict.nominal_level = 0.01;
-    let text = guarantee(&look(12, strict), 0.05);
+    let text = describe_guarantee(&look(12, strict), 0.05);
     assert!(
         text.contains("at most 5 %") && text.contains("1.7 times the runs"),
         "{text}"
@@ -315,7 +315,7 @@ fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
 }
 
 #[test]
-fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
+fn cpu_time_over_a_limit_is_described_as_a_clause() {
     let names = ["old", "new"].map(str::to_owned);
     let wall = contrast(1, -0.02, 0.08, Decision::Undecided);
     let cpu = contrast(1, 0.027, 0.034, Decision::Slower);
@@ -325,7 +325,7 @@ fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
 }
 
 #[test]
-fn a_large_change_is_said_as_a_factor() {
+fn large_changes_are_given_as_factors() {
     let names = two_arms();
     let basis = Basis {
         blocks: 40,
@@ -333,7 +333,7 @@ fn a_large_change_is_said_as_a_factor() {
     };
     let sentence = |low: f64, high: f64| {
         let slower = contrast(1, low.ln(), high.ln(), Decision::Slower);
-        contrast_sentence(&slower, basis, &setting(&names))
+        describe_contrast(&slower, basis, &setting(&names))
     };
     let said = sentence(16.4, 18.0);
     let expected = "cpu:0 is slower than os-default by a factor of 16.4–18.0 in the typical run";
@@ -345,13 +345,13 @@ fn a_large_change_is_said_as_a_factor() {
 }
 
 #[test]
-fn what_is_certain_comes_first() {
+fn certainly_worse_arms_are_named_first() {
     let names = ["os-default", "limit=0.5", "limit=1", "limit=1.5"].map(str::to_owned);
     let setting = setting(&names);
     let worse =
         |arm, factor: f64| contrast(arm, factor.ln(), (1.1 * factor).ln(), Decision::Slower);
     let mut look = look(40, contrast(3, -0.03, 0.02, Decision::Undecided));
-    let said = |look: &Look| overall_sentence(ComparisonOutcome::Undecided, look, &setting, true);
+    let said = |look: &Look| describe_outcome(ComparisonOutcome::Undecided, look, &setting, true);
     look.contrasts.insert(0, worse(1, 17.0));
     assert_eq!(
         said(&look),

@@ -4,6 +4,8 @@
 //! One question to one kernel is a *trial*: one randomised comparison whose first cell is the
 //! baseline. Nothing is run here; the machine enters only as its topology.
 
+mod sizes;
+
 use super::smt::Smt;
 use crate::bench::cache_fit::CacheSize;
 use pinwise_format::round_bytes;
@@ -11,6 +13,7 @@ use pinwise_kernels::work::{Group, Isa, KERNELS, Kernel};
 use pinwise_placement::{Placement, RealiseError, Realised, Wish, merge_equivalent};
 use pinwise_record::{Question, SmtState};
 use pinwise_topology::{CpuSet, Topology};
+use sizes::{cache_level_of, cells_of_sizes, choose_size};
 
 /// A set of kernels with the questions that suit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,9 +221,9 @@ fn plan_trials_of_kernel(
         }
         Some(Suite::Caches) => {
             let mut trial = scaling()?;
-            let level = level_of(kernel);
+            let level = cache_level_of(kernel);
             for cell in &mut trial.cells {
-                cell.size = size_for(kernel, level, cell.threads, facts.caches);
+                cell.size = choose_size(kernel, level, cell.threads, facts.caches);
             }
             vec![trial]
         }
@@ -478,53 +481,6 @@ fn cut_to_threads(
         ..placement.clone()
     };
     counted.realise(topology)
-}
-
-/// The cache level in a kernel's name.
-fn level_of(kernel: &Kernel) -> u8 {
-    let digit = kernel.name.rsplit_once("-l").map(|(_, level)| level);
-    digit.and_then(|level| level.parse().ok()).unwrap_or(1)
-}
-
-/// Bytes per thread so that the threads that share a cache fill half of it; `None` (the kernel's
-/// default) if the cache is not known or the kernel does not take that size.
-fn size_for(kernel: &Kernel, level: u8, threads: usize, caches: &[CacheSize]) -> Option<u64> {
-    let cache = caches.iter().find(|cache| cache.level == level)?;
-    let sharing = threads.min(cache.shared_by).max(1) as u64;
-    accept_size(kernel, cache.bytes / 2 / sharing)
-}
-
-/// `bytes` if the kernel's size is one of bytes and may be this large.
-fn accept_size(kernel: &Kernel, bytes: u64) -> Option<u64> {
-    let limits = kernel.size?;
-    (limits.of.contains("bytes") && (limits.least..=limits.most).contains(&bytes)).then_some(bytes)
-}
-
-/// One thread at half of each cache, and at four times the last one.
-fn cells_of_sizes(
-    kernel: &Kernel,
-    request: &BenchRequest,
-    facts: MachineFacts<'_>,
-    isa: Isa,
-) -> Result<Vec<Cell>, RealiseError> {
-    let halves = facts.caches.iter().map(|cache| cache.bytes / 2);
-    let beyond = facts.caches.last().map(|cache| 4 * cache.bytes);
-    let sizes = halves
-        .chain(beyond)
-        .filter_map(|bytes| accept_size(kernel, bytes));
-    let places = match request.places.first() {
-        Some(place) => vec![place.clone()],
-        None => vec![Placement::os_default()],
-    };
-    let threads = request.threads.first().copied().unwrap_or(1);
-    let mut cells = Vec::new();
-    for bytes in sizes {
-        for mut cell in cells_of_thread_count(threads, &places, isa, facts.topology)? {
-            cell.size = Some(bytes);
-            cells.push(cell);
-        }
-    }
-    Ok(cells)
 }
 
 #[cfg(test)]

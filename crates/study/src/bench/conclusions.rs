@@ -84,14 +84,14 @@ fn conclude_smt(record: &Bench) -> Vec<String> {
     if record.smt.state == SmtState::Measured {
         sentences.push(format!("{} {}", record.smt.sentence, record.smt.advice));
     }
-    sentences.extend(smt_sentence("On one core, SMT", &core, record.min_effect));
-    sentences.extend(smt_sentence(
+    sentences.extend(describe_smt("On one core, SMT", &core, record.min_effect));
+    sentences.extend(describe_smt(
         "On all cores, SMT",
         &machine,
         record.min_effect,
     ));
     let deciding = if machine.is_empty() { &core } else { &machine };
-    sentences.extend(smt_advice(deciding, record.min_effect));
+    sentences.extend(advise_on_smt(deciding, record.min_effect));
     sentences
 }
 
@@ -108,7 +108,7 @@ fn kernels_with_effect<'a>(
         .collect()
 }
 
-fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
+fn describe_smt(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| kernels_with_effect(kernels, wanted, min_effect);
     let list = |found: &[(&str, Estimate)], joint: &str| {
         if found.len() > MAX_NAMED {
@@ -171,7 +171,7 @@ fn join_parts(parts: &[String]) -> String {
 }
 
 /// What to do about SMT.
-fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
+fn advise_on_smt(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| kernels_with_effect(kernels, wanted, min_effect);
     let names = |found: &[(&str, Estimate)]| {
         let all: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -195,7 +195,7 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
 }
 
 /// The best cell of each number of threads, by estimate, ascending.
-fn best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
+fn list_best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
     let mut best: Vec<(&BenchCell, Estimate)> = Vec::new();
     for cell in &kernel.cells {
         let Some(speed_up) = cell.speed_up else {
@@ -216,7 +216,7 @@ fn best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
 /// speed-up so far; it does not if its interval lies below that plus the smallest effect of
 /// interest.
 fn conclude_scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
-    let best = best_by_threads(kernel);
+    let best = list_best_by_threads(kernel);
     let first = best.first()?;
     let last = best
         .last()

@@ -1,5 +1,5 @@
-//! From a comparison of cells to the figures of a kernel: rates, speed-ups,
-//! efficiency, SMT yield.
+//! Computes the figures of a kernel from the comparison of its cells: rates, speed-ups, efficiency,
+//! SMT yield.
 //!
 //! Ratios and their intervals come from the comparison; here they are only inverted, since a higher
 //! rate is better.
@@ -12,8 +12,8 @@ use pinwise_record::{
     Severity, Stopped,
 };
 
-/// The figures of a trial.
-pub(super) fn trial_figures(
+/// Computes the figures of a trial.
+pub(super) fn compute_figures(
     trial: &Trial,
     plan: &BenchPlan,
     facts: Option<&KernelRecord>,

@@ -4,7 +4,7 @@
 //! are used. If siblings change, as on a virtual machine whose vCPUs float, no figure has a fixed
 //! meaning, and a finding says so.
 
-use crate::probe::{rewire, stays};
+use crate::probe::{apply_measured_wiring, is_wiring_stable};
 use pinwise_record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
 use pinwise_topology::{CpuSet, Level, Topology};
 
@@ -99,7 +99,7 @@ fn reported_smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 
 /// A measurement contradicts the reported siblings: the measured ones are used.
 fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
-    let machine = rewire(topology, known);
+    let machine = apply_measured_wiring(topology, known);
     let contradiction = known
         .contradictions
         .iter()
@@ -110,7 +110,7 @@ fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
         let advice = "Avoid one-per-core and other placements that depend on siblings here.";
         return without_cores(SmtState::Absent, sentence, advice);
     }
-    let advice = if stays(topology, known) {
+    let advice = if is_wiring_stable(topology, known) {
         "The measured siblings are used here."
     } else {
         SIBLINGS_MAY_MOVE

@@ -24,8 +24,8 @@ pub(super) fn write_advice(
 ) -> Option<String> {
     advise_on_caveat(record, outcome, look, setting).or_else(|| {
         let effort = plan.effort(record.stopped.as_ref());
-        let prices = verdict::prices(look, setting, effort);
-        advise_on_outcome(record, plan, outcome, best, prices)
+        let offer = verdict::offer_more(look, setting, effort);
+        advise_on_outcome(record, plan, outcome, best, offer)
     })
 }
 
@@ -36,7 +36,8 @@ fn advise_on_caveat(
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<String> {
-    verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
+    verdict::describe_withheld(look, setting)
+        .filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some(caveats::advise_on_undecided(record))
 }
 
@@ -51,7 +52,7 @@ pub(super) fn advise_on_outcome(
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
     best: Option<usize>,
-    prices: Option<verdict::Prices>,
+    offer: Option<verdict::Offer>,
 ) -> Option<String> {
     let text = match (outcome, best) {
         (ComparisonOutcome::Best(_), Some(arm)) => {
@@ -75,8 +76,8 @@ pub(super) fn advise_on_outcome(
         (ComparisonOutcome::Same, _) => {
             "Choose by other criteria; smaller differences take a smaller --min-effect.".to_owned()
         }
-        _ => match prices {
-            Some(prices) => {
+        _ => match offer {
+            Some(offer) => {
                 let more = match record.stopped {
                     // With more time it would stop at the same precision.
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
@@ -88,7 +89,7 @@ pub(super) fn advise_on_outcome(
                     true => "Wait until others use less of the CPUs, which takes fewer runs; or give it",
                     false => "Give it",
                 };
-                with_cpu_time_first(record, &format!("{quieter} {more}: {}.", prices.text))
+                with_cpu_time_first(record, &format!("{quieter} {more}: {}.", offer.text))
             }
             None => with_cpu_time_first(
                 record,
@@ -130,7 +131,7 @@ struct ComparedCpuTime<'r> {
 /// `None` if CPU time is not known or decides nothing, or the arms run in different places.
 fn compared_cpu_time(record: &Comparison) -> Option<ComparedCpuTime<'_>> {
     record.contrasts.iter().find_map(|contrast| {
-        let found = parts::cpu_time_finding(contrast, record);
+        let found = parts::report_cpu_time(contrast, record);
         found.filter(|found| found.severity == Severity::Warning)?;
         let cpu = contrast.cpu_time.as_ref()?;
         let delta = record.plan.min_effect;
@@ -189,7 +190,7 @@ pub(super) fn command_that_decides(
         Some(_) if !is_limited => return command_for_cpu_time(plan),
         _ => {}
     }
-    if verdict::withheld(look, setting).is_some() {
+    if verdict::describe_withheld(look, setting).is_some() {
         return None;
     }
     let tuning = &plan.tuning;
@@ -200,8 +201,8 @@ pub(super) fn command_that_decides(
         ),
         None => {
             let effort = plan.effort(record.stopped.as_ref());
-            let prices = verdict::prices(look, setting, effort)?;
-            (prices.factor, prices.half_width)
+            let offer = verdict::offer_more(look, setting, effort)?;
+            (offer.factor, offer.half_width)
         }
     };
     let blocks = blocks_for(look, factor);
@@ -243,7 +244,7 @@ pub(super) fn command_that_decides(
 }
 
 /// Commands that run an arm without pinwise, the simplest first.
-pub(super) fn commands_to_apply(
+pub(super) fn list_commands(
     record: &Comparison,
     arm: usize,
     place: &Realised,
@@ -290,7 +291,7 @@ mod tests {
         let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
         let placement: Placement = "compact*2".parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let last = |record: &Comparison| commands_to_apply(record, 0, &place, &topology).pop();
+        let last = |record: &Comparison| list_commands(record, 0, &place, &topology).pop();
         let is_pod = |command: &CommandRecord| command.line.ends_with(" --as kubernetes");
         assert!(!last(&record).is_some_and(|command| is_pod(&command)));
         record.arms[0].setting.is_exclusive = true;

@@ -336,7 +336,7 @@ fn write_verdict(
     let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
     let choice = remove_placebo(look, placebo, setting.baseline);
     let is_default = plan.arms[plan.baseline].is_default;
-    let mut outcome = verdict::outcome(&choice, setting.delta, is_default);
+    let mut outcome = verdict::judge_outcome(&choice, setting.delta, is_default);
     let first = record.contrasts.first();
     let known = first.and_then(|contrast| contrast.cpu_time.as_ref());
     let cpu = cpu.filter(|_| known.is_some_and(|known| known.decides));
@@ -356,7 +356,7 @@ fn write_verdict(
     let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
-        None => verdict::overall_sentence(outcome, &choice, setting, is_recommended),
+        None => verdict::describe_outcome(outcome, &choice, setting, is_recommended),
     };
     sentence.push_str(&describe_screening(record, look));
     sentence.push_str(&throttling::describe_idle_limits(record));
@@ -383,9 +383,7 @@ fn write_verdict(
         sentence = format!("{sentence} {cpu_time_sentence}");
     }
     let commands = match (&advice, best) {
-        (None, Some(arm)) => {
-            advice::commands_to_apply(record, arm, &plan.arms[arm].place, topology)
-        }
+        (None, Some(arm)) => advice::list_commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, &choice, setting);
             more.into_iter().collect()
@@ -400,7 +398,7 @@ fn write_verdict(
         commands,
         not_recommended,
         condition: CONDITION.to_owned(),
-        guarantee: Some(verdict::guarantee(look, plan.tuning.alpha)),
+        guarantee: Some(verdict::describe_guarantee(look, plan.tuning.alpha)),
         steadiness: None,
         beside: None,
     };

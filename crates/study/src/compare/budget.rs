@@ -1,14 +1,14 @@
-//! How many more blocks the budget allows.
+//! Plans how many more blocks the budget allows.
 //!
-//! Only durations of whole blocks and of all arms together are used: the planned end must not depend
-//! on which arm is faster, or it would bias the result.
+//! Only durations of whole blocks are used, all arms together: if the planned end depended on which
+//! arm is faster, the result would be biased.
 
 use std::time::Duration;
 
 use super::plan::Tuning;
 use pinwise_format::whole_usize;
 
-/// What is left of time and runs.
+/// The time and the runs that are left.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     started: Duration,
@@ -30,8 +30,7 @@ impl Budget {
         }
     }
 
-    /// A whole block of `runs` runs took `duration`. Warm-up blocks count for
-    /// time only.
+    /// Subtracts a block of `runs` runs that took `duration`. The runs of warm-up blocks do not count.
     pub(super) fn spend(&mut self, runs: usize, duration: Duration, is_warmup: bool) {
         if !is_warmup {
             self.used_runs += runs;
@@ -41,15 +40,15 @@ impl Budget {
         self.run_times_s.insert(index, run_time_s);
     }
 
-    /// Other arms run from now on: a run takes `after_s` seconds instead of `before_s`; the time
-    /// between runs stays the same.
-    pub(super) fn replan(&mut self, before_s: f64, after_s: f64) {
+    /// Adapts the plan to other arms, whose runs take `after_s` seconds instead of `before_s`; the
+    /// time between runs stays the same.
+    pub(super) fn adapt_run_time(&mut self, before_s: f64, after_s: f64) {
         for time in &mut self.run_times_s {
             *time = (*time - before_s + after_s).max(after_s);
         }
     }
 
-    /// Blocks of `runs` runs that still fit.
+    /// Number of blocks of `runs` runs that still fit.
     pub(super) fn blocks_left(&self, runs: usize, now: Duration) -> usize {
         let by_runs = self
             .runs_left()
@@ -57,7 +56,7 @@ impl Budget {
         by_runs.min(self.blocks_in(self.time_left(now), runs))
     }
 
-    /// Blocks of `runs` runs in this share of the remaining budget, rounded to the nearest.
+    /// Number of blocks of `runs` runs in this share of the remaining budget, rounded to the nearest.
     pub(super) fn blocks_in_share(&self, share: f64, runs: usize, now: Duration) -> usize {
         let by_runs = self.runs_left().map_or(f64::INFINITY, |left| {
             left as f64 * share / runs.max(1) as f64
@@ -68,8 +67,8 @@ impl Budget {
         floor(by_runs.min(by_time) + 0.5)
     }
 
-    /// Used share of the budget, 0 to 1.
-    pub(super) fn fraction(&self, now: Duration) -> f64 {
+    /// Used share of the budget, from 0 to 1.
+    pub(super) fn used_share(&self, now: Duration) -> f64 {
         let used_time = self.time.map_or(0.0, |time| {
             (now.saturating_sub(self.started)).as_secs_f64() / time.as_secs_f64().max(1e-9)
         });
@@ -149,7 +148,7 @@ mod tests {
         budget.spend(2, Duration::from_secs(1), true);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(1)), 9);
         assert_eq!(budget.blocks_left(4, Duration::from_secs(1)), 4);
-        assert!((budget.fraction(Duration::from_secs(5)) - 0.5).abs() < 1e-9);
+        assert!((budget.used_share(Duration::from_secs(5)) - 0.5).abs() < 1e-9);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(11)), 0);
     }
 
@@ -159,7 +158,7 @@ mod tests {
         budget.spend(3, Duration::from_secs(9), true);
         assert_eq!(budget.blocks_left(3, Duration::from_secs(9)), 1);
         // The program took 2.5 s of the 3 s per run; now it takes half a second.
-        budget.replan(2.5, 0.5);
+        budget.adapt_run_time(2.5, 0.5);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(9)), 5);
     }
 

@@ -8,7 +8,7 @@ use pinwise_record::{
     Comparison, ContrastRecord, ContrastVerdict, Finding, JudgedRecord, LoadLevelRecord,
     MetricRecord, Severity, SplitRecord,
 };
-use pinwise_stats::verdict::{describe_under_loads, gain};
+use pinwise_stats::verdict::{describe_under_loads, relative_change};
 
 /// Warns if the figure's resolution is coarser than the smallest effect of interest.
 pub(super) fn warn_of_coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
@@ -23,7 +23,7 @@ pub(super) fn warn_of_coarse_figure(record: &Comparison, results: &Results) -> O
             ),
             false => format!(
                 "{name} comes in steps of {step} {unit}, {} of a typical run: smaller differences may be hidden, so no arms are called the same.",
-                percent(gain(resolution.relative))
+                percent(relative_change(resolution.relative))
             ),
         };
         Finding::new(

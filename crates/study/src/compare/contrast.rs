@@ -30,7 +30,7 @@ pub(super) fn to_record(
     };
     let is_undecided = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
     let can_go_on = is_undecided && !basis.is_dropped && contrast.interval.half_width().is_finite();
-    let more = can_go_on.then(|| verdict::time_needed(contrast, setting).as_secs_f64());
+    let more = can_go_on.then(|| verdict::estimate_time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[columns[contrast.arm]];
     let baseline = &results.arms[columns[setting.baseline]];
     let totals = match dropped {
@@ -38,7 +38,7 @@ pub(super) fn to_record(
         None => results::compare_totals(&results.data, contrast.arm, setting.baseline),
     };
     let mut parts = parts::compare_parts(contrast, &arm.runs, &baseline.runs);
-    let mut sentence = verdict::contrast_sentence(contrast, basis, setting);
+    let mut sentence = verdict::describe_contrast(contrast, basis, setting);
     if let Some(cpu) = results.cpu_contrast() {
         let part = parts.cpu_time.insert(component_record(cpu));
         part.decides = beside::decides(contrast, cpu);
@@ -76,7 +76,7 @@ pub(super) fn to_record(
             p90: String::new(),
         }),
         limit: None,
-        others: contrast.caveats.others.iter().map(judged_record).collect(),
+        others: contrast.caveats.others.iter().map(record_other).collect(),
         depends_on_load: contrast.caveats.depends_on_load(),
         depends_on_tail: contrast.caveats.depends_on_tail(),
         depends_on_order: contrast.caveats.depends_on_order(),
@@ -97,7 +97,7 @@ fn component_record(cpu: &Contrast) -> ComponentRecord {
     ComponentRecord::new(cpu.estimate.exp(), exp_if_finite(low), exp_if_finite(high))
 }
 
-fn judged_record(other: &Other) -> JudgedRecord {
+fn record_other(other: &Other) -> JudgedRecord {
     JudgedRecord {
         judge: other.judge.to_string(),
         ratio: other.estimate.exp(),

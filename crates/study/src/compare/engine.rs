@@ -328,7 +328,7 @@ impl<'a> Engine<'a> {
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
             throttled |=
-                !self.plan.arms[arm].has_own_limit() && self.arms[arm].stops.add_run(run.throttled);
+                !self.plan.arms[arm].has_own_limit() && self.arms[arm].stops.add(run.throttled);
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
@@ -421,7 +421,7 @@ impl<'a> Engine<'a> {
                 Phase::Screening => "screening",
                 Phase::Confirmation | Phase::Dropped => "confirmation",
             },
-            fraction: self.budget.fraction(now),
+            fraction: self.budget.used_share(now),
             blocks: block,
             arm: &self.plan.arms[arm].name,
             left_s: self.budget.seconds_left(now),

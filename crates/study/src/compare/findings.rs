@@ -62,7 +62,7 @@ pub(super) fn list_findings(
         check_outliers(record),
         short_runs(record),
         caveats::warn_of_coarse_figure(record, results),
-        steadiness::spread_finding(record),
+        steadiness::report_spread(record),
         cache_or_clock::compare_cache_and_clock(record),
     ]
     .into_iter()
@@ -75,7 +75,7 @@ pub(super) fn list_findings(
             .flat_map(|contrast| caveats::list_contrast_caveats(contrast, record)),
     );
     let contrasts = record.contrasts.iter();
-    let checks = [parts::cpu_time_finding, parts::waiting_finding];
+    let checks = [parts::report_cpu_time, parts::report_waiting];
     findings
         .extend(contrasts.flat_map(|c| checks.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));

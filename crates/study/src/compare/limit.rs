@@ -90,7 +90,7 @@ fn describe_possible_range(
         return "too few blocks for a verdict".to_owned();
     };
     let [low, high] = [low, high].map(|end| signed_percent(end / 100.0));
-    let more = match verdict::caveat(contrast, setting) {
+    let more = match verdict::describe_caveat(contrast, setting) {
         Some(caveat) => format!(", but {caveat}"),
         None => describe_effort(contrast, limit, setting.spent),
     };
@@ -152,7 +152,7 @@ pub(super) fn conclude_on_limit(
             undecided.join(", "),
             record.baseline
         );
-        let advice = match verdict::withheld(look, setting) {
+        let advice = match verdict::describe_withheld(look, setting) {
             Some(_) => caveats::advise_on_undecided(record),
             None => format!(
                 "Give it {}, or allow a larger slowdown (--fail-if-slower).",

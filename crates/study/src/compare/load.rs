@@ -1,13 +1,13 @@
-//! How much of the machine other processes used during the runs, and whether that changed.
+//! Reports how much of the machine other processes used during the runs, and whether that changed.
 
 use std::collections::BTreeSet;
 
 use pinwise_record::{Comparison, Finding, Phase, RunRecord, Severity};
 use pinwise_stats::describe::median;
 
-/// Other processes disturb if they use more than this share of the CPUs, and more than this many:
-/// every system has some background work.
+/// It is a finding if other processes use more than this share of the CPUs …
 const FOREIGN_SHARE: f64 = 0.05;
+/// … and more than this many: every system has some background work.
 const FOREIGN_CPUS: f64 = 0.25;
 
 /// Runs without a companion, whose load was requested and is not reported.
@@ -50,11 +50,11 @@ pub(super) fn check_foreign_load(record: &Comparison) -> Option<Finding> {
             "See `pinwise doctor`; a quiet machine needs fewer runs.",
         ),
     };
-    load_finding(busy, record.host.counts.cpus, effect, advice)
+    report_load(busy, record.host.counts.cpus, effect, advice)
 }
 
 /// The finding that other processes used `busy` of the machine's CPUs; `None` if that is little.
-pub(crate) fn load_finding(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
+pub(crate) fn report_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
     let cpus = cpus.max(1) as f64;
     (busy > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus)).then(|| {
         Finding::new(

@@ -56,7 +56,7 @@ pub fn conclude_noise(mut record: Comparison) -> Comparison {
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
-    record.header.findings.extend(noise_finding(&record, floor));
+    record.header.findings.extend(report_noise(&record, floor));
     record.header.findings.extend(false_alarm_rates(&record));
     record
 }
@@ -79,7 +79,7 @@ fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
     (blocks as f64 * (floor.ln_1p() / half_width).powi(2)).max(MIN_PAIRS as f64)
 }
 
-fn noise_finding(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
+fn report_noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
     let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
     let differences = pair_differences(&baseline.runs, &arm.runs);
     if differences.len() < 2 {
@@ -133,7 +133,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
         .iter()
         .filter(|window| welch::two_sided_p(&window[..WINDOW], &window[WINDOW..]) < LEVEL)
         .count();
-    let paired: f64 = windows.iter().map(|window| paired_rate(window)).sum();
+    let paired: f64 = windows.iter().map(|window| paired_alarm_rate(window)).sum();
     let share = |count: f64| count / windows.len() as f64;
     Some(
         Finding::new(
@@ -155,7 +155,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
 
 /// Share of all ways to label the runs of the window's pairs that a signed-rank test would reject.
 /// The rank sums of all labellings are the test's null distribution.
-fn paired_rate(window: &[f64]) -> f64 {
+fn paired_alarm_rate(window: &[f64]) -> f64 {
     let differences: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
     let ranks = Paired::without_weights(differences).scores(0.0);
     let mut sums: Vec<f64> = (0..1u32 << ranks.len())
@@ -212,6 +212,6 @@ mod tests {
             .map(|i| 0.01 * f64::from(i) + 0.001 * f64::from(i * 7 % 5))
             .collect();
         assert!(welch::two_sided_p(&window[..10], &window[10..]) < 0.001);
-        assert!(paired_rate(&window) <= 0.05);
+        assert!(paired_alarm_rate(&window) <= 0.05);
     }
 }

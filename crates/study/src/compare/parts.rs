@@ -101,7 +101,7 @@ fn confirmed_runs(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
 }
 
 /// Reports a difference, or equality, of CPU time if wall time is undecided because of waiting.
-pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     let (part, rest) = (
         contrast.cpu_time.as_ref()?,
         contrast.wall_per_cpu_time.as_ref()?,
@@ -160,7 +160,7 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
 }
 
 /// If CPU time is judged: reports that wall time differs beyond it, by waiting or less parallelism.
-pub(super) fn waiting_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+pub(super) fn report_waiting(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     if !record.metric.is_cpu() {
         return None;
     }

@@ -89,7 +89,7 @@ fn describe_interval(contrast: &ContrastRecord) -> String {
 }
 
 /// Reports arms whose runs spread differently from the baseline's.
-pub(super) fn spread_finding(record: &Comparison) -> Option<Finding> {
+pub(super) fn report_spread(record: &Comparison) -> Option<Finding> {
     if record.study != ComparisonStudy::Compare {
         return None;
     }

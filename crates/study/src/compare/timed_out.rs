@@ -19,8 +19,8 @@ use pinwise_topology::Topology;
 /// concluded: with a smaller one, the run may have been late by chance.
 const MIN_RATIO: f64 = 2.0;
 
-/// Records which arms never ended within the time-out, and how much slower that makes them at least.
-/// An arm is compared with the baseline, and the baseline with the only other arm.
+/// Records which arms never ended within the time-out, with a lower bound of their slow-down. An arm
+/// is compared with the baseline, and the baseline with the only other arm.
 pub(super) fn bound_late_arms(record: &mut Comparison, plan: &ComparePlan, results: &Results) {
     let is_time = record.metric.is_wall() && plan.service.is_none();
     if !is_time || plan.study != ComparisonStudy::Compare {
@@ -46,8 +46,8 @@ pub(super) fn bound_late_arms(record: &mut Comparison, plan: &ComparePlan, resul
     }
 }
 
-/// How much slower at least `name`, whose run was killed after `limit`, is than `other`, whose runs
-/// took `times_s`; `None` if the run may have been late by chance.
+/// A lower bound of the slow-down of `name`, whose run was killed after `limit`, against `other`,
+/// whose runs took `times_s`. `None` if the run may have been late by chance.
 pub(crate) fn bound_slowdown(
     name: &str,
     other: &str,
@@ -115,7 +115,7 @@ pub(super) fn conclude_late_arms(
     let advice = advice::advise_on_outcome(record, plan, outcome, Some(best), None);
     if advice.is_none() {
         record.verdict.commands =
-            advice::commands_to_apply(record, best, &plan.arms[best].place, topology);
+            advice::list_commands(record, best, &plan.arms[best].place, topology);
     }
     record.verdict.advice = advice.unwrap_or_default();
     record.verdict.kind = VerdictKind::Best;

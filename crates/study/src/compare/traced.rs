@@ -54,7 +54,7 @@ pub fn trace_arms(
             Err(error) => {
                 record
                     .findings
-                    .push(unavailable_finding(&plan.arms[arm].name, &error));
+                    .push(report_unavailable(&plan.arms[arm].name, &error));
                 if concerns_all_arms(&error) {
                     break;
                 }
@@ -154,7 +154,7 @@ fn to_arm_trace(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
     }
 }
 
-fn unavailable_finding(arm: &str, error: &MachineError) -> Finding {
+fn report_unavailable(arm: &str, error: &MachineError) -> Finding {
     let (sentence, advice) = match error {
         MachineError::Untraceable { reason, remedy, .. } => (
             format!("--trace: no arm could be traced: {reason}."),

@@ -281,7 +281,7 @@ fn list_findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Findin
     findings.extend(compare_medians(record));
     let loads: Vec<f64> = states.iter().flatten().flat_map(Measured::loads).collect();
     findings.extend(median(&loads).and_then(|busy| {
-        compare::load_finding(
+        compare::report_load(
             busy,
             record.host.counts.cpus,
             "slow both builds, some runs more than others",

@@ -338,9 +338,7 @@ impl<'a> Engine<'a> {
         let duration = self.machine.now().saturating_sub(began);
         let is_disturbed = self.states[index].as_mut().is_some_and(|state| {
             let runs = runs.iter().flatten().zip(&mut state.stops);
-            runs.fold(false, |any, (run, stops)| {
-                stops.add_run(run.throttled) | any
-            })
+            runs.fold(false, |any, (run, stops)| stops.add(run.throttled) | any)
         });
         let pair = runs_to_pair(&runs).filter(|_| !is_disturbed);
         let pair = pair.map(|pair| Pair {

@@ -86,7 +86,7 @@ fn describe_undecided(
         least: state.least_pairs(),
         spent: Duration::ZERO,
     };
-    let caveat = verdict::caveat(contrast, &setting);
+    let caveat = verdict::describe_caveat(contrast, &setting);
     entry.problem.clone_from(&caveat);
     let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
     let pairs = count(look.pairs, "pair");

@@ -59,7 +59,7 @@ fn joint_record(
     let place = &found.places[found.best];
     let programs = search.programs.iter().zip(search.weights()).enumerate();
     let figures = |arm: usize, program: usize| -> Vec<f64> {
-        let confirmed = rounds.confirmed(&record.arms[arm].command);
+        let confirmed = rounds.confirmed_figures(&record.arms[arm].command);
         confirmed.map(|figures| figures[program]).collect()
     };
     let programs = programs.map(|(number, (program, weight))| {

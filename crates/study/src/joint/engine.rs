@@ -1,4 +1,4 @@
-//! Chooses which plans run, until hardly any may still beat the leader.
+//! Chooses which plans to run, until hardly any may still beat the leader.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::model::{Models, Units};
-use super::places::{Place, Tree, neighbours};
+use super::places::{Place, Tree, list_neighbours};
 use super::rounds::Rounds;
 use crate::error::StudyError;
 use pinwise_machine::Host;
@@ -24,17 +24,18 @@ const FIRST_BLOCK: usize = 4;
 const BLOCK_PLANS: usize = 3;
 /// With at least this many programs …
 const MANY_PROGRAMS: usize = 4;
-/// … the first plans of a block differ from the leader by a single move. The model is often wrong
-/// about plans unlike any that ran, and among a thousand of those, some always promise much.
+/// … this many plans of a block preferably differ from the leader by a single move. The model is often
+/// wrong about plans unlike any that ran, and expects much of some among a thousand of those.
 const NEIGHBOURS_FIRST: usize = 2;
-/// Weight of the promise of other plans in these places.
+/// Weight of the expected improvement of other plans for these.
 const DISTANT_WEIGHT: f64 = 0.02;
 /// Rounds of the leader before it may win.
 const MIN_ROUNDS: usize = 3;
-/// A search ends if no plan promises more than this share of the smallest effect of interest.
-const MIN_PROMISE_SHARE: f64 = 0.1;
+/// A search ends if no plan is expected to improve by more than this share of the smallest effect of
+/// interest.
+const MIN_IMPROVEMENT_SHARE: f64 = 0.1;
 /// Number of plans whose neighbours are added between two blocks.
-const HOPS: usize = 3;
+const EXPANDED_PLANS: usize = 3;
 /// Plans may lead if their measured `ln(cost)` exceeds the lowest by at most this.
 const MAX_COST_GAP: f64 = 0.04;
 /// Maximum number of plans: learning from a round takes time in proportion.
@@ -82,7 +83,7 @@ pub(super) fn search(
         refined: BTreeSet::new(),
         report,
     };
-    let canonical = engine.places.iter().map(|p| engine.tree.canonical(p));
+    let canonical = engine.places.iter().map(|p| engine.tree.canonical_text(p));
     engine.known = canonical.zip(0..).collect();
     let is_interrupted = match engine.run_blocks() {
         Ok(()) => false,
@@ -113,13 +114,14 @@ struct Engine<'a, 'b> {
     order: ChaCha8Rng,
     /// By plan: did a program fail?
     failed: Vec<bool>,
+    /// By plan and round: the figures of all programs.
     tried: Vec<Vec<Vec<f64>>>,
     rounds_run: usize,
     block: usize,
     search_start: Duration,
     topology: &'a Topology,
     tree: Tree,
-    /// Indices of all plans by their canonical forms.
+    /// Indices of all plans by their canonical texts.
     known: BTreeMap<String, usize>,
     /// Plans whose neighbours were added.
     refined: BTreeSet<usize>,
@@ -128,7 +130,8 @@ struct Engine<'a, 'b> {
 impl Engine<'_, '_> {
     fn run_blocks(&mut self) -> Result<(), StudyError> {
         (self.report)(0, &self.places[DEFAULT]);
-        // A trial with cold caches, whose figures do not count: can all programs be measured together?
+        // A trial checks that all programs can be measured together. As caches are cold, its figures do
+        // not count.
         self.rounds.try_out(&self.places[DEFAULT])?;
         self.rounds_run = 1;
         let count = FIRST_BLOCK + 2 * self.rounds.search.programs.len();
@@ -140,7 +143,7 @@ impl Engine<'_, '_> {
                 return Ok(());
             };
             self.add_neighbours_of_best(leader);
-            let block = self.next_block(leader);
+            let block = self.choose_block(leader);
             if block.is_empty() || self.rounds_left() == 0 {
                 return Ok(());
             }
@@ -158,12 +161,12 @@ impl Engine<'_, '_> {
     /// first plans are coarse.
     fn add_neighbours_of_best(&mut self, leader: usize) {
         let mut from = leader;
-        for _ in 0..HOPS {
+        for _ in 0..EXPANDED_PLANS {
             if self.add_neighbours(from) {
                 self.models.learn(leader);
             }
             let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-            let costs = valid.map(|arm| (self.models.cost(arm), arm));
+            let costs = valid.map(|arm| (self.models.expected_cost(arm), arm));
             let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) else {
                 return;
             };
@@ -177,11 +180,11 @@ impl Engine<'_, '_> {
             return false;
         }
         let before = self.places.len();
-        for place in neighbours(&self.places[from], self.topology) {
+        for place in list_neighbours(&self.places[from], self.topology) {
             if self.places.len() == MAX_PLANS {
                 break;
             }
-            if let Entry::Vacant(entry) = self.known.entry(self.tree.canonical(&place)) {
+            if let Entry::Vacant(entry) = self.known.entry(self.tree.canonical_text(&place)) {
                 entry.insert(self.places.len());
                 self.models.add(&place);
                 self.places.push(place);
@@ -209,12 +212,12 @@ impl Engine<'_, '_> {
     /// Learns from the rounds so far and returns the leader, the plan with the lowest expected cost
     /// among those whose measured cost is close to the lowest.
     fn learn(&mut self) -> Option<usize> {
-        let first = self.find_cheapest(|_| true, Models::measured)?;
+        let first = self.find_cheapest(|_| true, Models::measured_cost)?;
         self.models.learn(first);
-        let least = self.models.measured(first)?;
+        let least = self.models.measured_cost(first)?;
         self.find_cheapest(
             |cost| cost <= least + MAX_COST_GAP,
-            |models, arm| models.measured(arm).map(|_| models.cost(arm)),
+            |models, arm| models.measured_cost(arm).map(|_| models.expected_cost(arm)),
         )
     }
 
@@ -225,21 +228,23 @@ impl Engine<'_, '_> {
         cost: impl Fn(&Models, usize) -> Option<f64>,
     ) -> Option<usize> {
         let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-        let measured = valid.filter(|&arm| self.models.measured(arm).is_some_and(&is_candidate));
+        let measured =
+            valid.filter(|&arm| self.models.measured_cost(arm).is_some_and(&is_candidate));
         let costs = measured.filter_map(|arm| Some((cost(&self.models, arm)?, arm)));
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
     }
 
-    /// The plans to run next: those that promise most and differ from each other. If none promises
-    /// enough, the leader until it has [`MIN_ROUNDS`]; then none, and the search ends.
-    fn next_block(&self, leader: usize) -> Vec<usize> {
+    /// Chooses the plans to run next: those with the highest expected improvement that differ from each
+    /// other. If none is expected to improve enough, the leader until it has [`MIN_ROUNDS`]; then none,
+    /// and the search ends.
+    fn choose_block(&self, leader: usize) -> Vec<usize> {
         let others = (0..self.places.len()).filter(|&arm| !self.failed[arm] && arm != leader);
         let mut promising: Vec<(usize, f64)> = others
-            .map(|arm| (arm, self.models.promise(arm, leader)))
+            .map(|arm| (arm, self.models.expected_improvement(arm, leader)))
             .collect();
-        let most = promising.iter().map(|(_, promise)| *promise);
+        let most = promising.iter().map(|(_, improvement)| *improvement);
         let most = most.fold(0.0, f64::max);
-        if most < MIN_PROMISE_SHARE * self.rounds.search.min_effect {
+        if most < MIN_IMPROVEMENT_SHARE * self.rounds.search.min_effect {
             let rounds = self.tried[leader].len();
             return vec![leader; MIN_ROUNDS.saturating_sub(rounds)];
         }
@@ -248,15 +253,15 @@ impl Engine<'_, '_> {
         while block.len() < BLOCK_PLANS && !promising.is_empty() {
             let prefers_neighbours = block.len() < NEIGHBOURS_FIRST
                 && self.rounds.search.programs.len() >= MANY_PROGRAMS;
-            let worth = |(arm, promise): &(usize, f64)| {
+            let worth = |(arm, improvement): &(usize, f64)| {
                 let others = block.iter();
-                let distances = others.map(|&other| self.models.distance(*arm, other));
+                let distances = others.map(|&other| self.models.feature_distance(*arm, other));
                 let weight = if prefers_neighbours && !neighbours.contains(arm) {
                     DISTANT_WEIGHT
                 } else {
                     1.0
                 };
-                promise * distances.fold(weight, f64::min)
+                improvement * distances.fold(weight, f64::min)
             };
             let best = (0..promising.len())
                 .max_by(|&a, &b| worth(&promising[a]).total_cmp(&worth(&promising[b])));
@@ -268,8 +273,8 @@ impl Engine<'_, '_> {
 
     /// The known plans that differ from this one by a single move.
     fn known_neighbours(&self, plan: usize) -> BTreeSet<usize> {
-        let places = neighbours(&self.places[plan], self.topology);
-        let texts = places.iter().map(|place| self.tree.canonical(place));
+        let places = list_neighbours(&self.places[plan], self.topology);
+        let texts = places.iter().map(|place| self.tree.canonical_text(place));
         texts
             .filter_map(|text| self.known.get(&text).copied())
             .collect()

@@ -1,4 +1,4 @@
-//! A model of what a joint plan costs, learnt from rounds.
+//! A model of the cost of joint plans, learnt from rounds.
 //!
 //! Its features are the resources that programs take from each other, as in contention models of
 //! placement (Pandia: Goodman, Varisteas and Harris, `EuroSys` 2017; Bubble-Up: Mars et al., MICRO
@@ -82,7 +82,7 @@ impl Units {
         };
         let mut features = vec![
             lack,
-            // Hinges, from which the model learns at how many CPUs more no longer help.
+            // Hinges, from which the model learns from which number on further CPUs do not help.
             (lack - 0.2).max(0.0),
             (lack - 0.4).max(0.0),
             (lack - 0.6).max(0.0),
@@ -142,10 +142,18 @@ pub(super) struct Models {
     beliefs: Vec<Belief>,
     /// By program.
     readings: Vec<Vec<Reading>>,
-    /// By program: weight (the sum is 1), and ln(cost) of its limit.
-    weights: Vec<(f64, Option<f64>)>,
+    /// By program.
+    goals: Vec<Goal>,
     /// By program: the limit, compressed like the readings.
-    limits: Vec<Option<f64>>,
+    compressed_limits: Vec<Option<f64>>,
+}
+
+/// How a program counts in the cost of a plan.
+struct Goal {
+    /// Its weight; all weights sum to 1.
+    weight: f64,
+    /// `ln(cost)` of its limit.
+    limit: Option<f64>,
 }
 
 impl Models {
@@ -168,11 +176,12 @@ impl Models {
             surrogates: (0..programs).map(|p| Surrogate::new(arms(p))).collect(),
             units,
             beliefs: Vec::new(),
-            limits: Vec::new(),
+            compressed_limits: Vec::new(),
             readings: vec![Vec::new(); programs],
-            weights: weights
+            goals: weights
                 .into_iter()
                 .zip(search.programs.iter().map(limit))
+                .map(|(weight, limit)| Goal { weight, limit })
                 .collect(),
         }
     }
@@ -214,9 +223,9 @@ impl Models {
             pinwise_stats::describe::mean(&costs) + KNEE
         });
         let knees: Vec<f64> = knees.collect();
-        let limits = self.weights.iter().zip(&knees);
-        self.limits = limits
-            .map(|((_, limit), &knee)| limit.map(|limit| compress(limit, knee)))
+        let goals = self.goals.iter().zip(&knees);
+        self.compressed_limits = goals
+            .map(|(goal, &knee)| goal.limit.map(|limit| compress(limit, knee)))
             .collect();
         let programs = self.surrogates.iter_mut().zip(&self.readings);
         let beliefs = programs.zip(&knees).map(|((model, readings), &knee)| {
@@ -233,29 +242,30 @@ impl Models {
     }
 
     /// Measured ln(cost) of a plan, penalties for limits included; `None` if it has not run.
-    pub(super) fn measured(&self, arm: usize) -> Option<f64> {
-        let parts = self.readings.iter().zip(&self.weights);
-        parts
-            .map(|(readings, (weight, limit))| {
+    pub(super) fn measured_cost(&self, arm: usize) -> Option<f64> {
+        let programs = self.readings.iter().zip(&self.goals);
+        programs
+            .map(|(readings, goal)| {
                 let of_arm = readings.iter().filter(|reading| reading.arm == arm);
                 let costs: Vec<f64> = of_arm.map(|reading| reading.y).collect();
                 let mean = pinwise_stats::describe::mean(&costs);
-                let excess = limit.map_or(0.0, |limit| (mean - limit).max(0.0));
+                let excess = goal.limit.map_or(0.0, |limit| (mean - limit).max(0.0));
                 let broken = if excess > 0.0 { BROKEN_LIMIT_COST } else { 0.0 };
-                (!costs.is_empty()).then(|| weight * mean + broken + EXCESS_COST * excess)
+                (!costs.is_empty()).then(|| goal.weight * mean + broken + EXCESS_COST * excess)
             })
             .sum()
     }
 
-    /// Belief, weight and limit of each program.
-    fn parts(&self) -> impl Iterator<Item = (&Belief, f64, Option<f64>)> {
-        let programs = self.beliefs.iter().zip(&self.weights).zip(&self.limits);
-        programs.map(|((belief, (weight, _)), limit)| (belief, *weight, *limit))
+    /// Belief, weight and compressed limit of each program.
+    fn programs(&self) -> impl Iterator<Item = (&Belief, f64, Option<f64>)> {
+        let limits = &self.compressed_limits;
+        let programs = self.beliefs.iter().zip(&self.goals).zip(limits);
+        programs.map(|((belief, goal), limit)| (belief, goal.weight, *limit))
     }
 
     /// Expected ln(cost) of a plan, with expected penalties for limits.
-    pub(super) fn cost(&self, arm: usize) -> f64 {
-        self.parts()
+    pub(super) fn expected_cost(&self, arm: usize) -> f64 {
+        self.programs()
             .map(|(belief, weight, limit)| {
                 let expected = belief.arm(arm);
                 let broken = limit.map_or(0.0, |limit| {
@@ -269,13 +279,13 @@ impl Models {
 
     /// Expected improvement of a plan over the leader, in ln(cost), times the chance that it keeps
     /// the limits (constrained expected improvement: Schonlau, Welch and Jones 1998).
-    pub(super) fn promise(&self, arm: usize, leader: usize) -> f64 {
+    pub(super) fn expected_improvement(&self, arm: usize, leader: usize) -> f64 {
         // If the leader breaks a limit, improvement in the penalty counts instead of the chance.
         let keeps_limits = self
-            .parts()
+            .programs()
             .all(|(belief, _, limit)| limit.is_none_or(|limit| belief.arm(leader).mean <= limit));
         let (mut difference, mut variance, mut chance) = (0.0, 0.0, 1.0);
-        for (belief, weight, limit) in self.parts() {
+        for (belief, weight, limit) in self.programs() {
             let expected = belief.arm(arm);
             let sd = sd_of(&belief.difference(arm, leader));
             difference += weight * (expected.mean - belief.arm(leader).mean);
@@ -290,12 +300,15 @@ impl Models {
         }
         match keeps_limits {
             true => chance * expect_below(difference, variance.sqrt()),
-            false => expect_below(self.cost(arm) - self.cost(leader), variance.sqrt()),
+            false => {
+                let difference = self.expected_cost(arm) - self.expected_cost(leader);
+                expect_below(difference, variance.sqrt())
+            }
         }
     }
 
-    /// How much two plans differ in their features, 0 to 1.
-    pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
+    /// How much two plans differ in their features, from 0 to 1.
+    pub(super) fn feature_distance(&self, a: usize, b: usize) -> f64 {
         let squares = self.surrogates.iter().flat_map(|model| {
             let [a, b] = [a, b].map(|arm| model.arms().features[arm].iter());
             a.zip(b).map(|(x, y)| (x - y).powi(2))
@@ -329,10 +342,10 @@ fn chance_beyond(figure: &Coefficient, limit: f64) -> f64 {
 
 /// Expected distance of a normal value below 0; values above count as 0.
 fn expect_below(mean: f64, sd: f64) -> f64 {
-    let law = Normal {
+    let value = Normal {
         weight: 1.0,
         mean,
         sd: sd.max(1e-9),
     };
-    shortfall(&[law], 1.0)
+    shortfall(&[value], 1.0)
 }

@@ -21,12 +21,12 @@ const MAX_UNITS: [usize; 5] = [16, 10, 8, 8, 8];
 const MANY_PROGRAMS: usize = 5;
 
 /// The first plans; the one without placement (all programs share all CPUs) comes first.
-pub(super) fn first_plans(topology: &Topology, programs: usize) -> Vec<Place> {
+pub(super) fn list_first_plans(topology: &Topology, programs: usize) -> Vec<Place> {
     let all = &topology.allowed;
     let units = cut_into_units(topology, programs);
     let spread = interleave_caches(&units, topology);
     let mut plans = vec![vec![all.clone(); programs]];
-    for order in program_orders(programs) {
+    for order in list_orders(programs) {
         add_partitions(&units, &order, &mut plans);
     }
     add_partitions(&spread, &(0..programs).collect::<Vec<_>>(), &mut plans);
@@ -41,7 +41,7 @@ pub(super) fn first_plans(topology: &Topology, programs: usize) -> Vec<Place> {
     add_hyperthread_splits(topology, programs, &mut plans);
     let (tree, mut seen) = (Tree::new(topology), BTreeSet::new());
     plans.retain(|plan| plan.iter().all(|cpus| !cpus.is_empty()));
-    plans.retain(|plan| seen.insert(tree.canonical(plan)));
+    plans.retain(|plan| seen.insert(tree.canonical_text(plan)));
     plans.truncate(MAX_PLANS);
     plans
 }
@@ -92,8 +92,8 @@ fn interleave_caches(units: &[CpuSet], topology: &Topology) -> Vec<CpuSet> {
     turns.iter().map(|&(_, n)| units[n].clone()).collect()
 }
 
-/// Orders of programs along the units: all three that matter for three programs, else one.
-fn program_orders(programs: usize) -> Vec<Vec<usize>> {
+/// Orders of programs along the units: the three different ones for three programs, else only one.
+fn list_orders(programs: usize) -> Vec<Vec<usize>> {
     match programs {
         3 => vec![vec![0, 1, 2], vec![1, 0, 2], vec![0, 2, 1]],
         many => vec![(0..many).collect()],
@@ -162,7 +162,7 @@ fn add_hyperthread_splits(topology: &Topology, programs: usize, plans: &mut Vec<
 
 /// Plans that differ from this one by a single move: one program gives a few cores of one cache to
 /// another, shares them with it, or leaves them.
-pub(super) fn neighbours(plan: &Place, topology: &Topology) -> Vec<Place> {
+pub(super) fn list_neighbours(plan: &Place, topology: &Topology) -> Vec<Place> {
     let cores = sort_cores(topology, plan.len());
     let mut caches = topology.units(Level::Llc);
     if caches.is_empty() {
@@ -211,7 +211,7 @@ fn move_cpus(plan: &Place, from: usize, cpus: &CpuSet) -> Vec<Place> {
 
 /// The machine's tree, to recognise plans that differ only by exchanging equal units.
 pub(super) struct Tree {
-    /// Each allowed CPU, its units from the package down to the core, and its kind.
+    /// Allowed CPUs: number, units from the package down to the core, and kind.
     cpus: Vec<(usize, [usize; 4], Option<usize>)>,
     /// Bytes of each last-level cache.
     sizes: Vec<Option<u64>>,
@@ -239,7 +239,7 @@ impl Tree {
 
     /// A text that is equal for plans that differ only by exchanging equal units: the text of a unit
     /// is the sorted texts of its parts, and that of a CPU says which programs may use it.
-    pub(super) fn canonical(&self, plan: &[CpuSet]) -> String {
+    pub(super) fn canonical_text(&self, plan: &[CpuSet]) -> String {
         let mut texts: BTreeMap<Vec<usize>, Vec<String>> = BTreeMap::new();
         for (cpu, units, kind) in &self.cpus {
             let users = plan.iter().map(|cpus| u8::from(cpus.contains(*cpu)));
@@ -289,9 +289,9 @@ mod tests {
     /// The first plans, checked to be different, not empty, and within the allowed CPUs.
     fn check_plans(machine: &str, programs: usize) -> Vec<Place> {
         let topology = Topology::from_synthetic(machine).unwrap();
-        let plans = first_plans(&topology, programs);
+        let plans = list_first_plans(&topology, programs);
         let tree = Tree::new(&topology);
-        let all: BTreeSet<String> = plans.iter().map(|p| tree.canonical(p)).collect();
+        let all: BTreeSet<String> = plans.iter().map(|p| tree.canonical_text(p)).collect();
         assert_eq!(all.len(), plans.len(), "equal plans are merged");
         assert!(plans[0].iter().all(|cpus| *cpus == topology.allowed));
         let fits = |cpus: &CpuSet| !cpus.is_empty() && cpus.is_subset(&topology.allowed);
@@ -347,8 +347,8 @@ mod tests {
     #[test]
     fn neighbours_differ_by_a_few_cores() {
         let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
-        for plan in first_plans(&topology, 3) {
-            let near = neighbours(&plan, &topology);
+        for plan in list_first_plans(&topology, 3) {
+            let near = list_neighbours(&plan, &topology);
             assert!(near.len() <= 200, "{}", near.len());
             for other in near {
                 assert!(other.iter().all(|cpus| !cpus.is_empty()));
@@ -366,7 +366,7 @@ mod tests {
     fn placements_that_name_cpus_mean_exactly_these() {
         let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
         let space = Space::from_topology(&topology);
-        for plan in first_plans(&topology, 3) {
+        for plan in list_first_plans(&topology, 3) {
             for cpus in plan {
                 let name = describe_cpus(&cpus, &topology, &space);
                 assert_eq!(name.realise(&topology).unwrap().cpus, cpus, "{name}");

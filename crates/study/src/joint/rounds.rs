@@ -85,7 +85,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// The figures of the confirmation rounds of this command.
-    pub(super) fn confirmed(&self, command: &[String]) -> impl Iterator<Item = &[f64]> {
+    pub(super) fn confirmed_figures(&self, command: &[String]) -> impl Iterator<Item = &[f64]> {
         let rounds = self.confirmed.iter();
         rounds
             .filter(move |(other, _)| other == command)

@@ -106,7 +106,7 @@ impl JointWorld {
     /// The programs' descriptions; the first has a limit that this share of the first plans keeps.
     fn write_file(&self, keeping_share: Option<f64>) -> Vec<JointProgram> {
         let limit = keeping_share.map(|share| {
-            let plans = super::places::first_plans(&self.topology, self.programs.len());
+            let plans = super::places::list_first_plans(&self.topology, self.programs.len());
             let figures: Vec<f64> = plans.iter().map(|place| self.figures(place)[0]).collect();
             pinwise_stats::describe::quantile(&figures, share)
         });
@@ -242,7 +242,7 @@ impl JointWorld {
     /// ln(cost) of the best of the first plans, and of the best that hill climbing by moves of single
     /// cores makes of the three best; 1000 more if a limit is broken.
     pub(super) fn best(&self) -> (f64, f64) {
-        let plans = super::places::first_plans(&self.topology, self.programs.len());
+        let plans = super::places::list_first_plans(&self.topology, self.programs.len());
         let value = |place: &Place| match self.truth(place) {
             (cost, true) => cost,
             (cost, false) => cost + 1e3,

@@ -42,11 +42,11 @@ pub fn advise_placements(
         placements: reported.clone(),
         notes: note.iter().map(|note| (*note).to_owned()).collect(),
     };
-    let measured = rewire(topology, known);
+    let measured = apply_measured_wiring(topology, known);
     if measured == *topology {
         return as_reported(None);
     }
-    if !stays(topology, known) {
+    if !is_wiring_stable(topology, known) {
         return as_reported(Some(NOT_WATCHED));
     }
     let mut notes = Vec::new();
@@ -72,7 +72,7 @@ const NO_DIFFERENCE: &str =
 /// Does the measured wiring stay valid? The CPUs of a virtual machine may float, so only if they were
 /// watched and did not.
 #[must_use]
-pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
+pub fn is_wiring_stable(topology: &Topology, known: &TopologyRecord) -> bool {
     let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
     topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
 }
@@ -100,9 +100,9 @@ fn note_dropped(dropped: &[Placement], when: &str) -> Vec<String> {
     )]
 }
 
-/// The machine with the measured units of every level that was contradicted.
+/// Replaces the units of every level that was contradicted by the measured ones.
 #[must_use]
-pub fn rewire(topology: &Topology, known: &TopologyRecord) -> Topology {
+pub fn apply_measured_wiring(topology: &Topology, known: &TopologyRecord) -> Topology {
     let Some(measured) = &known.measured else {
         return topology.clone();
     };

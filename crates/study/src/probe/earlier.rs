@@ -27,7 +27,7 @@ enum MapVerdict<'a> {
 
 /// Judges a new map again in the light of earlier ones (newest first) of the same boot, with the same
 /// CPUs and report.
-pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
+pub fn judge_with_earlier(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
     let Some(mut measured) = record.measured.take() else {
         return;
     };
@@ -45,7 +45,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         }
     }
     let is_virtual = record.machine.hypervisor.is_some();
-    match why_moving(&unstable, earlier) {
+    match explain_changes(&unstable, earlier) {
         Some((sentence, confidence)) => {
             add_moving_verdict(&mut measured.verdicts, sentence, confidence, is_virtual);
         }
@@ -108,8 +108,9 @@ fn withdraw(verdict: &mut LevelVerdict, sentence: &str) {
     verdict.advice = String::new();
 }
 
-/// Why the wiring is known to change, and the confidence of that; `None` if it is not known to.
-fn why_moving(
+/// A sentence on why the wiring is known to change, with its confidence; `None` if it is not known
+/// to change.
+fn explain_changes(
     unstable: &[(&LevelName, String)],
     earlier: &[TopologyRecord],
 ) -> Option<(String, f64)> {
@@ -242,7 +243,7 @@ mod tests {
         mut newest: TopologyRecord,
         earlier: &[TopologyRecord],
     ) -> (String, Vec<LevelName>) {
-        consult(&mut newest, earlier);
+        judge_with_earlier(&mut newest, earlier);
         let levels = newest.contradictions.iter().map(|c| c.level.clone());
         let levels = levels.collect();
         let measured = newest.measured.unwrap();
@@ -282,7 +283,7 @@ mod tests {
     fn maps_that_cannot_judge_a_level_are_counted() {
         let note = |earlier: &[TopologyRecord]| {
             let mut record = map(Agreement::Agrees, &[]);
-            consult(&mut record, earlier);
+            judge_with_earlier(&mut record, earlier);
             record.measured.unwrap().notes.concat()
         };
         let [sure, open] = [Agreement::Agrees, Agreement::CannotTell].map(|v| map(v, &[]));
@@ -315,11 +316,11 @@ mod tests {
             ..verdicts[0].clone()
         });
         let mut next = map(Agreement::Agrees, &[]);
-        consult(&mut next, std::slice::from_ref(&moving));
+        judge_with_earlier(&mut next, std::slice::from_ref(&moving));
         assert_eq!(next.contradictions[0].level, LevelName::Placement);
         // It is taken from the map that observed it, and only once.
         let mut last = map(Agreement::Agrees, &[]);
-        consult(&mut last, &[next.clone(), moving]);
+        judge_with_earlier(&mut last, &[next.clone(), moving]);
         let sentence = &last.contradictions[0].measured;
         assert_eq!(sentence.matches("The map of").count(), 1, "{sentence}");
         assert_eq!(consult_earlier(map(Agreement::Agrees, &[]), &[next]).1, []);

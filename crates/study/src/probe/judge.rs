@@ -119,7 +119,8 @@ pub(super) fn list_contradictions(verdicts: &[LevelVerdict]) -> Vec<Contradictio
         .collect()
 }
 
-const fn agrees(claim: String, measured: String, confidence: f64) -> Opinion {
+/// The opinion that measurement agrees with a claim of the report.
+const fn agree_with_claim(claim: String, measured: String, confidence: f64) -> Opinion {
     Opinion {
         verdict: Agreement::Agrees,
         claim,
@@ -157,7 +158,7 @@ fn judge_nodes(case: &Case<'_>) -> Option<Opinion> {
         quantile(&near, 0.5)
     );
     Some(if ratio >= MIN_FAR_RATIO {
-        agrees(claim, measured, 0.9)
+        agree_with_claim(claim, measured, 0.9)
     } else {
         Opinion {
             verdict: Agreement::Contradicted,
@@ -191,7 +192,7 @@ fn judge_caches(case: &Case<'_>) -> Vec<Opinion> {
         .map(|cache| cache.level)
         .collect();
     let right = (!right.is_empty()).then(|| {
-        agrees(
+        agree_with_claim(
             SeenCache::describe_reported(&right),
             SeenCache::describe_measured(&right),
             0.8,

@@ -36,7 +36,7 @@ pub(super) fn measure(
     let mut measure_figure = |probe: Probe, limit: Duration| {
         let batches = machine.probe(&[probe], BATCHES, limit)?;
         let values = batches.into_iter().next().map(|batches| batches.values);
-        Ok::<_, MachineError>(values.and_then(|values| median(&values)))
+        Ok::<_, MachineError>(values.and_then(|values| summarise_values(&values)))
     };
     let chase = Probe::Chase {
         cpu,
@@ -57,7 +57,8 @@ pub(super) fn measure(
     })
 }
 
-fn median(values: &[f64]) -> Option<ProbedFigure> {
+/// The median with its interval; `None` without values.
+fn summarise_values(values: &[f64]) -> Option<ProbedFigure> {
     let interval = median_interval(values, 0.95);
     (!values.is_empty()).then(|| ProbedFigure {
         value: quantile(values, 0.5),

@@ -100,8 +100,8 @@ impl Claim {
         self.finish(ClaimVerdict::Given, why)
     }
 
-    /// The claim cannot be tested on this machine, for this reason.
-    pub(super) fn not_here(self, why: &str) -> ClaimRecord {
+    /// Records that the claim cannot be tested on this machine, for this reason.
+    pub(super) fn mark_untestable(self, why: &str) -> ClaimRecord {
         self.finish(ClaimVerdict::NotHere, why)
     }
 

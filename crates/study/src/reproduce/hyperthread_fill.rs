@@ -202,7 +202,10 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     }
     if arms.len() < 2 {
         let only = "there is one CPU";
-        claims.extend([siblings.not_here(no_smt), double.not_here(only)]);
+        claims.extend([
+            siblings.mark_untestable(no_smt),
+            double.mark_untestable(only),
+        ]);
     } else {
         let answer = here.compare(&arms)?;
         claims.push(if smt > 1 {
@@ -213,7 +216,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
                 "two threads on one core, over one thread",
             )
         } else {
-            siblings.not_here(no_smt)
+            siblings.mark_untestable(no_smt)
         });
         claims.push(if cores.len() > 1 {
             let gain = answer.speed("two cores")?;
@@ -223,12 +226,12 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
                 "two threads on two cores, over one thread",
             )
         } else {
-            double.not_here("there is one core")
+            double.mark_untestable("there is one core")
         });
     }
     let encoder = "the encoders run on Windows; compare --recipe x264 asks the same here";
     let not_here = |name: &str, question: &str, claim: &str, reported: &str| {
-        let claim = Claim::new(claim, reported).not_here(encoder);
+        let claim = Claim::new(claim, reported).mark_untestable(encoder);
         experiment(name, question, vec![claim])
     };
     Ok(vec![

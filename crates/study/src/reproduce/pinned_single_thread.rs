@@ -96,7 +96,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let allowed = here.topology().allowed.clone();
     let saves = Claim::change("pinning saves", 7.4);
     let Some(cpu) = allowed.iter().last().filter(|_| allowed.len() > 1) else {
-        let claim = saves.not_here("there is one CPU only");
+        let claim = saves.mark_untestable("there is one CPU only");
         return Ok(vec![experiment(vec![claim])]);
     };
     let command = format!("pinwise bench kernel pi --work 1 --size {DIGITS}");
@@ -106,7 +106,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     ])?;
     let gain = answer.saving("pinned")?;
     let saves = match answer.is_undecided("pinned") {
-        true => saves.not_here(&format!(
+        true => saves.mark_untestable(&format!(
             "undecided in this time: between {} and {}",
             signed(gain.low),
             signed(gain.high)
@@ -121,11 +121,11 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
 fn judge_spread_here(spread: Option<ClaimResult>) -> ClaimRecord {
     let claim = Claim::new("pinned runs spread less", "lower standard deviation");
     let Some(ClaimResult { value, low, high }) = spread else {
-        return claim.not_here("too few runs to estimate their spread");
+        return claim.mark_untestable("too few runs to estimate their spread");
     };
     let measured = format!("{value:.2} times as much ({low:.2} to {high:.2})");
     if low <= 1.0 && high >= 1.0 {
-        return claim.not_here(&format!("undecided: {measured}"));
+        return claim.mark_untestable(&format!("undecided: {measured}"));
     }
     claim.judge_condition(measured, high < 1.0, "spread against the default's")
 }

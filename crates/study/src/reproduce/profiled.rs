@@ -1,7 +1,8 @@
-//! The profiles of the 2018 report: a run that spins long minus one that does not, on this machine.
+//! Repeats the profiles of the 2018 report on this machine: a run that spins long, minus one that
+//! does not.
 //!
-//! Both are replays by this program with the processor's own PAUSE. Judged is what the time is spent
-//! on, not how much time it is.
+//! Both are replays by this program with the processor's own PAUSE. The claims are about what the time
+//! is spent on, not about how long it is.
 
 use std::time::Duration;
 
@@ -45,12 +46,16 @@ pub(super) fn run_experiments(
         Ok(Some(answers)) => answers,
         Ok(None) => {
             let why = "instructions cannot be sampled here, or too few were";
-            return Ok(to_experiments(claims.map(|claim| claim.not_here(why))));
+            return Ok(to_experiments(
+                claims.map(|claim| claim.mark_untestable(why)),
+            ));
         }
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            return Ok(to_experiments(claims.map(|claim| claim.not_here(&why))));
+            return Ok(to_experiments(
+                claims.map(|claim| claim.mark_untestable(&why)),
+            ));
         }
     };
     let [grew, hot] = claims;

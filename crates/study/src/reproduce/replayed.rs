@@ -99,7 +99,7 @@ fn claim_not_here(why: &str) -> Vec<ClaimRecord> {
         "a sender every 1 to 9 ms",
         "2.2 s at 1 and 2 ms, else about 1.2 s",
     );
-    vec![claim.not_here(why)]
+    vec![claim.mark_untestable(why)]
 }
 
 /// Judges a claim for each delay (cell) of an algorithm.
@@ -115,7 +115,7 @@ fn judge_cells(
     let judge_cell = |cell: &ReplayCell| {
         let (claim, tolerance_s) = claim(cell.delay_ms);
         match (&cell.measured, cell.cliff_percent) {
-            (_, Some(percent)) if cell.unstable => claim.not_here(&format!(
+            (_, Some(percent)) if cell.unstable => claim.mark_untestable(&format!(
                 "a change of PAUSE by {percent:.1} % gives the other result: either is right"
             )),
             (Some(measured), _) if cell.items >= MIN_ITEMS => {
@@ -126,7 +126,7 @@ fn judge_cells(
                 };
                 claim.judge_figure(result, Judge::Within(tolerance_s))
             }
-            _ => claim.not_here("other programs disturbed nearly all items"),
+            _ => claim.mark_untestable("other programs disturbed nearly all items"),
         }
     };
     cells.into_iter().flatten().map(judge_cell).collect()

@@ -6,7 +6,7 @@ use super::claim::{Claim, Judge};
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 
-/// A test of the report. Times are the mean and the standard deviation of ten runs, seconds.
+/// A test of the report. Each time is the mean with the standard deviation of ten runs, in seconds.
 struct Test {
     name: &'static str,
     generic: (f64, f64),
@@ -119,9 +119,9 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     for test in &TESTS {
         let claim = Claim::change(format!("{}: time", test.name), reported_change(test));
         let Some(kernel) = test.kernel else {
-            claims.push(
-                claim.not_here("another build of the system's kernel; a program cannot choose it"),
-            );
+            claims.push(claim.mark_untestable(
+                "another build of the system's kernel; a program cannot choose it",
+            ));
             continue;
         };
         let command = |isa| format!("pinwise bench kernel {kernel} --work 8 --isa {isa}");
@@ -131,7 +131,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         ])?;
         let time = answer.time("native")?;
         claims.push(match answer.is_undecided("native") {
-            true => claim.not_here("undecided in this time"),
+            true => claim.mark_untestable("undecided in this time"),
             false => claim.judge_figure(time, Judge::Direction),
         });
     }

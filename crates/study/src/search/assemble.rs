@@ -80,7 +80,7 @@ pub(super) fn write_record(engine: &Engine<'_>, stopped: Option<Stopped>) -> Sea
             },
         },
         true_regret: best.and_then(|best| truth::regret(&costs, best)),
-        truth: truth::truth_record(&costs, &names, &predictions, engine.anchor()),
+        truth: truth::compare_with_truth(&costs, &names, &predictions, engine.anchor()),
         best: best.map(|best| names[best].clone()),
         predictions,
         stopped,
@@ -207,7 +207,7 @@ fn list_predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<Predicted
 /// most runs (the anchor) shows it: a search of minutes cannot know the speed at another hour.
 fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (f64, f64) {
     if arm == anchor || anchor >= belief.arms() {
-        return interval(&belief.law(arm), TAIL, widening);
+        return interval(&belief.distribution(arm), TAIL, widening);
     }
     let (low, high) = interval(&belief.difference(arm, anchor), TAIL, widening);
     let level = belief.arm(anchor).mean;

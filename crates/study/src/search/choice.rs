@@ -103,7 +103,7 @@ fn compare_with_leader(belief: &Belief, leader: usize, open: &[usize], rule: &Ru
     rivals.truncate(MAX_RIVALS);
     let mut rng = ChaCha8Rng::seed_from_u64(rule.seed);
     let bounds = [rule.zone, LARGE_LOSS_FACTOR * rule.zone];
-    let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut rng);
+    let loss = belief.estimate_loss(leader, &rivals, bounds, rule.widening, &mut rng);
     Standing {
         leader,
         is_settled: loss.expected <= MAX_EXPECTED_LOSS * rule.zone && loss.exceeds[1] <= rule.error,
@@ -152,8 +152,12 @@ pub(super) fn unmeasured_block(
     block_of_highest(arms, &|arm| standing.promise[arm])
 }
 
-/// The arm that never ran whose features are farthest from those of all arms that did.
-pub(super) fn farthest_unmeasured(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<usize> {
+/// Finds the arm that never ran with the features farthest from those of all arms that did.
+pub(super) fn find_farthest_unmeasured(
+    arms: &Arms,
+    runs: &[usize],
+    open: &[usize],
+) -> Option<usize> {
     let distance = |a: usize, b: usize| {
         let pairs = arms.features[a].iter().zip(&arms.features[b]);
         let squares = pairs.map(|(x, y)| (x - y).powi(2));
@@ -196,7 +200,10 @@ pub(super) fn judge_relevance(belief: &Belief, open: &[usize], rule: &Rule) -> R
     {
         return Relevance::Matters(arm);
     }
-    let squares: f64 = others.iter().map(|&arm| expected_square(belief, arm)).sum();
+    let squares: f64 = others
+        .iter()
+        .map(|&arm| expected_square_difference(belief, arm))
+        .sum();
     let typical = (squares / others.len().max(1) as f64).sqrt();
     if typical <= MAX_ZONES * rule.zone {
         Relevance::HardlyMatters(typical)
@@ -208,7 +215,9 @@ pub(super) fn judge_relevance(belief: &Belief, open: &[usize], rule: &Rule) -> R
 /// A block to learn whether placement matters: the arms that may differ most from `os-default`.
 pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
     let others = open.iter().copied().filter(|&arm| arm != DEFAULT);
-    block_of_highest(others.collect(), &|arm| expected_square(belief, arm))
+    block_of_highest(others.collect(), &|arm| {
+        expected_square_difference(belief, arm)
+    })
 }
 
 /// A block of `os-default` and the [`MAX_CHALLENGERS`] arms with the highest `value`.
@@ -219,7 +228,7 @@ fn block_of_highest(mut arms: Vec<usize>, value: &dyn Fn(usize) -> f64) -> Vec<u
 }
 
 /// Expected square of an arm's difference from `os-default`, in ln(cost).
-fn expected_square(belief: &Belief, arm: usize) -> f64 {
+fn expected_square_difference(belief: &Belief, arm: usize) -> f64 {
     let differences = belief.difference(arm, DEFAULT);
     let squares = differences
         .iter()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::candidates::{find_extremes, list_candidates};
 use super::choice::{
-    DEFAULT, Relevance, Rule, beats_default, farthest_unmeasured, judge_arms, judge_relevance,
+    DEFAULT, Relevance, Rule, beats_default, find_farthest_unmeasured, judge_arms, judge_relevance,
     next_block, next_survey, unmeasured_block,
 };
 use super::features::{UnitMap, expected_mean, no_arms};
@@ -203,7 +203,7 @@ impl<'a> Engine<'a> {
                 (true, _) if unmeasured.len() > 1 => unmeasured,
                 (true, true) if !self.has_tried_farthest => {
                     self.has_tried_farthest = true;
-                    match farthest_unmeasured(self.model.arms(), &runs, &self.open_arms()) {
+                    match find_farthest_unmeasured(self.model.arms(), &runs, &self.open_arms()) {
                         Some(arm) => vec![DEFAULT, arm],
                         None => continue,
                     }
@@ -319,7 +319,7 @@ impl<'a> Engine<'a> {
         };
         let expected = belief.arm(standing.leader);
         let (low, high) = interval(
-            &belief.law(standing.leader),
+            &belief.distribution(standing.leader),
             TAIL,
             HEAVY_TAILS * self.widening(),
         );

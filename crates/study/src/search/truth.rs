@@ -44,8 +44,8 @@ fn find_cheapest(costs: &[Option<f64>]) -> Option<(usize, f64)> {
     known.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The record of how the predictions compare with the truth.
-pub(super) fn truth_record(
+/// Compares the predictions with the truth.
+pub(super) fn compare_with_truth(
     costs: &[Option<f64>],
     names: &[String],
     predictions: &[PredictedArm],

@@ -22,12 +22,12 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     };
     let counted_s = run.user.zip(run.system).map(|(user, system)| user + system);
     let counted_s = counted_s.map(|time| time.as_secs_f64());
-    let missing_cpu = counted_s.filter(|&s| is_short(totals.cpu_s, s, SHORT_CPU_S));
-    let excess_cpu = counted_s.filter(|&s| is_short(s, totals.cpu_s, SHORT_CPU_S));
+    let missing_cpu = counted_s.filter(|&s| is_short(totals.cpu_s, s, CPU_TOLERANCE_S));
+    let excess_cpu = counted_s.filter(|&s| is_short(s, totals.cpu_s, CPU_TOLERANCE_S));
     let switches = run.voluntary_switches.zip(run.involuntary_switches);
     let missing_switches = switches
         .zip(totals.switches)
-        .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SHORT_SWITCHES));
+        .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SWITCH_TOLERANCE));
     let is_partial = missing_cpu.is_some() || missing_switches;
     let seen_s = totals.cpu_s;
     // The kernel's own total of the time queued lacks a thread's last moments, which only records

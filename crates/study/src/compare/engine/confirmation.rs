@@ -139,7 +139,7 @@ impl Engine<'_> {
         let n_max = n.saturating_add(left);
         // The final precision is predicted from intervals, which only a full look has.
         let projects = n >= PREDICT_FROM_BLOCKS && !run.has_projected && n < n_max;
-        let depth = match run.schedule.due(n, n_max) {
+        let depth = match run.schedule.next_due(n, n_max) {
             Some(_) if projects => Depth::Verdicts,
             Some(depth) => depth,
             None => return false,

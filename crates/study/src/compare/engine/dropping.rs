@@ -46,7 +46,7 @@ impl Engine<'_> {
             .collect();
         let before_s = self.run_time_s();
         self.keep_columns(&kept);
-        self.budget.replan(before_s, self.run_time_s());
+        self.budget.adapt_run_time(before_s, self.run_time_s());
         self.dropped.extend(dropped);
         self.look = Some(look.with_columns(&kept, delta));
     }

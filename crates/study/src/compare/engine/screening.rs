@@ -16,7 +16,7 @@ impl Engine<'_> {
         self.screened = challengers.len() + 1;
         let mut runs_so_far: Vec<ScreeningRun> = Vec::new();
         let mut blocks_done = 0;
-        let start = self.budget.fraction(self.machine.now());
+        let start = self.budget.used_share(self.machine.now());
         let planned_end = start + halving::BUDGET_SHARE * (1.0 - start);
         let rounds = halving::plan_rounds(challengers.len());
         for round in 0..rounds.len() {
@@ -56,7 +56,7 @@ impl Engine<'_> {
     /// Blocks for each of the rounds ahead, which have `runs_ahead` runs in all per block.
     fn screening_blocks(&self, planned_end: f64, runs_ahead: usize) -> usize {
         let now = self.machine.now();
-        let used = self.budget.fraction(now);
+        let used = self.budget.used_share(now);
         let share = ((planned_end - used) / (1.0 - used).max(1e-9)).max(0.0);
         self.budget
             .blocks_in_share(share, runs_ahead, now)

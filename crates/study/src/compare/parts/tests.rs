@@ -70,7 +70,7 @@ fn a_caveat_on_load_does_not_withhold_cpu_time_but_one_on_order_does() {
         contrast.cpu_time = part(1.001, 0.998, 1.003);
         contrast.wall_per_cpu_time = part(1.02, 1.012, 1.03);
         contrast.baseline = contrast.arm.clone();
-        Some(cpu_time_finding(&contrast, &record)?.sentence)
+        Some(report_cpu_time(&contrast, &record)?.sentence)
     };
     let said = find(true, false).unwrap();
     let start = "CPU time of one-per-core is the same: +0.1 % (";

@@ -3,7 +3,7 @@
 //! If groups were found, they are compared with the reported ones. If not, latencies of pairs within
 //! the reported groups are compared with those across.
 
-use super::{Case, MAX_NAMED, Opinion, agrees};
+use super::{Case, MAX_NAMED, Opinion, agree_with_claim};
 use pinwise_format::count;
 use pinwise_record::Agreement;
 use pinwise_stats::describe::quantile;
@@ -29,7 +29,7 @@ const MIN_PAIRS: usize = 2;
 /// … and the number from which a boundary is denied with more confidence.
 const ENOUGH_PAIRS: usize = 4;
 
-const fn noun(kind: LevelKind) -> &'static str {
+const fn unit_name(kind: LevelKind) -> &'static str {
     match kind {
         LevelKind::Smt => "core",
         LevelKind::Llc => "last-level cache",
@@ -54,29 +54,32 @@ fn list_groups(groups: &[CpuSet]) -> String {
 fn describe_claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     if reported.is_empty() {
-        return format!("The system does not say which CPUs share a {}.", noun(kind));
+        return format!(
+            "The system does not say which CPUs share a {}.",
+            unit_name(kind)
+        );
     }
     if shared.is_empty() {
         return format!(
             "The system reports that no two CPUs share a {}.",
-            noun(kind)
+            unit_name(kind)
         );
     }
     if shared.len() == 1 && shared[0] == *all {
         return format!(
             "The system reports one {} for all {} CPUs.",
-            noun(kind),
+            unit_name(kind),
             all.len()
         );
     }
     format!(
         "The system reports {}: {}.",
-        count(reported.len(), noun(kind)),
+        count(reported.len(), unit_name(kind)),
         list_groups(&shared)
     )
 }
 
-fn advice(kind: LevelKind) -> &'static str {
+fn advise(kind: LevelKind) -> &'static str {
     match kind {
         LevelKind::Smt => {
             "Do not use one-per-core or smt= placements from the report; name the CPUs (cpu:LIST) by the measured cores."
@@ -132,7 +135,7 @@ pub(super) fn judge_groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Op
             && (l.kind == kind || [l.kind, kind].iter().all(|k| *k != LevelKind::Smt))
     };
     if let Some(level) = case.wiring.levels.iter().find(is_same) {
-        return agrees(claim, level.evidence.clone(), level.confidence);
+        return agree_with_claim(claim, level.evidence.clone(), level.confidence);
     }
     if let Some(level) = found {
         return judge_other_groups(claim, kind, level);
@@ -152,14 +155,14 @@ fn contradict_claim(kind: LevelKind, claim: String, measured: String, confidence
         claim,
         measured,
         confidence,
-        advice: advice(kind).to_owned(),
+        advice: advise(kind).to_owned(),
     }
 }
 
-/// If the system does not report the level, there is nothing to contradict.
+/// Judges a level that the system does not report: measurement cannot contradict it.
 fn judge_unreported(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
     let Some(level) = found else {
-        return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
+        return Opinion::cannot_tell(claim, format!("No {} was found either.", unit_name(kind)));
     };
     Opinion {
         confidence: level.confidence,
@@ -171,13 +174,13 @@ fn judge_unreported(claim: String, kind: LevelKind, found: Option<&WiringLevel>)
 fn describe_measurement(kind: LevelKind, level: &WiringLevel) -> String {
     format!(
         "CPUs that share a {} by measurement: {}. {}",
-        noun(kind),
+        unit_name(kind),
         list_groups(&level.groups),
         level.evidence
     )
 }
 
-/// The level was found with other groups than reported.
+/// Judges a level that was found with other groups than reported.
 fn judge_other_groups(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     let measured = describe_measurement(kind, level);
     if level.confidence >= MIN_CONFIDENCE {
@@ -189,7 +192,8 @@ fn judge_other_groups(claim: String, kind: LevelKind, level: &WiringLevel) -> Op
     )
 }
 
-/// No siblings were found. That contradicts the reported ones only if they were tried.
+/// Judges SMT if no siblings were found. This contradicts reported siblings only if contention
+/// between them was measured.
 fn judge_without_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
     let ratios = |is_selected: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
         let Some(contention) = case.contention else {
@@ -229,7 +233,7 @@ fn judge_without_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> 
         );
     }
     if shared.is_empty() {
-        agrees(claim, measured, 0.9)
+        agree_with_claim(claim, measured, 0.9)
     } else {
         contradict_claim(LevelKind::Smt, claim, measured, 0.9)
     }
@@ -257,7 +261,8 @@ fn split_latencies(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>) {
     (inside, across)
 }
 
-/// Inference did not find the reported boundaries: do latencies across them differ from those within?
+/// Judges reported boundaries that inference did not find, by whether latencies across them differ
+/// from those within.
 fn judge_boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
     let (inside, across) = split_latencies(case, shared);
     if inside.len() < MIN_PAIRS || across.len() < MIN_PAIRS {
@@ -265,14 +270,14 @@ fn judge_boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cpu
             claim,
             format!(
                 "Too few pairs were measured within a {0} and across.",
-                noun(kind)
+                unit_name(kind)
             ),
         );
     }
     let (near, far) = (quantile(&inside, 0.5), quantile(&across, 0.5));
     let measured = format!(
         "Pairs within a reported {} take {near:.1} ns, pairs across {far:.1} ns (medians of {} and {}).",
-        noun(kind),
+        unit_name(kind),
         inside.len(),
         across.len()
     );
@@ -286,7 +291,7 @@ fn judge_boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cpu
             if is_enough { 0.9 } else { MIN_CONFIDENCE },
         )
     } else if far > BOUNDARY * near && is_separate {
-        agrees(claim, measured, 0.8)
+        agree_with_claim(claim, measured, 0.8)
     } else {
         Opinion::cannot_tell(claim, measured)
     }
@@ -299,9 +304,9 @@ fn last_level_load_ns(case: &Case<'_>) -> Option<f64> {
     shared.map(|plateau| plateau.latency_ns).next_back()
 }
 
-/// The report has no boundary (all CPUs in one unit, or each alone), and none was found. Then the
-/// latency between CPUs is compared with that of cache loads. Other load and a large mesh lengthen
-/// both, so an absolute figure alone contradicts nothing.
+/// Judges a report without a boundary (all CPUs in one unit, or each alone) if none was found either,
+/// by the latency between CPUs relative to that of cache loads. Other load and a large mesh lengthen
+/// both, so that an absolute figure alone contradicts nothing.
 fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
     let all = [case
         .pairs
@@ -345,7 +350,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     if is_two && is_near && matches!(seen, Relation::Unclear | Relation::OtherLlc) {
         let measured = format!("{line}, as between cores of one cache.");
         return match shared.is_empty() {
-            false => agrees(claim, measured, 0.7),
+            false => agree_with_claim(claim, measured, 0.7),
             true => Opinion::cannot_tell(claim, measured),
         };
     }
@@ -368,7 +373,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
         ),
     };
     match (shared.is_empty(), shares, separate) {
-        (false, true, _) | (true, _, true) => agrees(claim, measured, 0.7),
+        (false, true, _) | (true, _, true) => agree_with_claim(claim, measured, 0.7),
         (false, _, true) | (true, true, _) => contradict_claim(kind, claim, measured, 0.8),
         _ if matches!(seen, Relation::OtherLlc | Relation::OtherPackage) => {
             let why = match case.is_disturbed {
@@ -381,7 +386,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     }
 }
 
-/// What a long latency between CPUs may mean if nothing else decides.
+/// The end of a sentence on a long latency between CPUs, if nothing else decides.
 const DISTURBED: &str =
     ", as between CPUs without a common cache; but others disturbed the probes.";
 const UNSURE: &str = ", as between CPUs without a common cache, or on one that is large or busy.";

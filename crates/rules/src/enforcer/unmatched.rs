@@ -1,14 +1,14 @@
-//! Processes that match no rule: what they keep of what was given here, and what they lose.
+//! Decides which settings a process keeps that matches no rule.
 
 use super::{RuleEnforcer, RuleEvent};
 use pinwise_machine::processes::{HeldJournal, Identity, Processes, RuledProcess};
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
-    /// A process without a rule keeps its parent's CPUs and lowered priority, and is restored
-    /// together with it. What it got for a program that it no longer runs, and a raised priority,
-    /// go now: the program may be anybody's.
-    pub(super) fn consider_unasked(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
-        if self.ledger.is_none() || !self.may_have_something(process) {
+    /// A process that matches no rule keeps its parent's CPUs and lowered priority, and is restored
+    /// together with the parent. It loses what it got for a program that it no longer runs, and a
+    /// raised priority: its program may be any.
+    pub(super) fn consider_unmatched(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
+        if self.journal.is_none() || !self.may_hold_settings(process) {
             return;
         }
         let Some(identity) = self.host.identity(process) else {
@@ -16,15 +16,14 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         };
         let own = self.held.get(&process).cloned();
         let own = own.filter(|held| held.start == identity.start);
-        let was_asked = self.asked.remove(&process) == Some(identity.start);
+        let was_matched = self.matched.remove(&process) == Some(identity.start);
         let inherited = self.find_inherited(process, &identity);
         let (is_held, is_heir) = (own.is_some(), inherited.is_some());
         let Some(mut held) = inherited.or(own) else {
             return;
         };
-        // It was changed for a program that it no longer runs.
-        if was_asked && !is_heir {
-            return self.let_go(&held, None, "it runs another program now", notify);
+        if was_matched && !is_heir {
+            return self.restore(&held, None, "it runs another program now", notify);
         }
         let nices = std::mem::take(&mut held.nices).into_iter();
         let (raised, others): (Vec<i32>, Vec<i32>) = nices.partition(|&nice| nice < 0);
@@ -35,19 +34,19 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
                 nices: raised,
                 ..held.clone()
             };
-            self.give(&raised, None, "a raised priority is not inherited", notify);
+            self.restore_settings(&raised, None, "a raised priority is not inherited", notify);
         }
         let has_some = !held.masks.is_empty() || !held.nices.is_empty();
         if !has_some && is_held {
             self.forget(process);
         } else if has_some && self.held.get(&process) != Some(&held) {
-            // If it cannot be written down, it is still found through its parent.
-            let _ = self.note(&held);
+            // If this fails, the process is still found through its parent.
+            let _ = self.record(&held);
         }
     }
 
-    /// Cheap checks first, since most processes hold nothing.
-    fn may_have_something(&mut self, process: i32) -> bool {
+    /// Checks quickly whether a process may hold settings: most hold none.
+    fn may_hold_settings(&mut self, process: i32) -> bool {
         if self.held.is_empty() {
             return false;
         }
@@ -63,7 +62,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         held.is_some_and(|held| held.start == identity.start)
     }
 
-    /// What a process has from a parent that was placed here.
+    /// The settings that a process inherited from a parent that holds some.
     pub(super) fn find_inherited(
         &mut self,
         process: i32,
