@@ -29,7 +29,7 @@ pub(super) fn load_newest_map(
 }
 
 /// The maps of this boot, newest first.
-pub(super) fn maps_of_this_boot(
+pub(super) fn load_maps_of_this_boot(
     store: &Store,
     topology: &Topology,
     spec: &str,

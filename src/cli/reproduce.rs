@@ -42,7 +42,7 @@ pub(super) fn reproduce(
     let settings = Settings {
         seed: plan::choose_seed(&args.effort),
         budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
-        program: super::surroundings::own_program()?,
+        program: super::surroundings::find_own_program()?,
         id,
         started,
         host: host_name(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::comparison::{
     REQUESTED_CHECKS, format_effect, format_typical, or_dash, traced_markdown,
 };
-use super::style::{markdown_cell as cell, visible};
+use super::style::{format_markdown_cell as cell, visible};
 use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
 
@@ -94,7 +94,7 @@ pub fn render_markdown(record: &Comparison) -> String {
     for asked in findings.filter(|finding| REQUESTED_CHECKS.contains(&finding.check.as_str())) {
         text.push_str(&format!("\n{}\n", visible(&asked.sentence)));
     }
-    text.push_str(&traced_markdown(record));
+    text.push_str(&format_traced_arms(record));
     text
 }
 

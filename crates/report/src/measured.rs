@@ -14,7 +14,7 @@ use pinwise_topology::CpuSet;
 const MAX_LISTED_GROUPS: usize = 8;
 
 /// Everything that was measured, as text.
-pub(super) fn measured(found: &Measured, palette: Palette) -> String {
+pub(super) fn describe_measured(found: &Measured, palette: Palette) -> String {
     let mut text = list_verdicts(found, palette);
     text.push_str(&matrix::describe_latencies(found, palette));
     let found_levels = Levels {
@@ -24,18 +24,18 @@ pub(super) fn measured(found: &Measured, palette: Palette) -> String {
         notes: &found.notes,
     };
     text.push_str(&list_levels(&found_levels, palette));
-    text.push_str(&figures::figures_tables(found, palette));
+    text.push_str(&figures::format_figures_tables(found, palette));
     text.push_str(&over_time::describe_drift(found, palette));
     text.push_str(&over_time::describe_effort(&found.effort, palette));
     text
 }
 
-fn heading(title: &str, palette: Palette) -> String {
+fn format_heading(title: &str, palette: Palette) -> String {
     format!("\n{}\n", palette.strong(title))
 }
 
 /// A warning above the reported topology if the measurement contradicts it; else empty.
-pub(super) fn contradiction_line(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn format_contradiction_line(record: &TopologyRecord, palette: Palette) -> String {
     let levels: Vec<String> = record
         .contradictions
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn contradiction_line(record: &TopologyRecord, palette: Palette) -> S
 }
 
 /// The last lines, next to the prompt: whether the report is right, and advice.
-pub(super) fn closing_lines(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn format_closing_lines(record: &TopologyRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &visible(&record.summary()));
     let contradiction = record.contradictions.first();
     let agrees = |v: &LevelVerdict| v.verdict == Agreement::Agrees;
@@ -72,7 +72,7 @@ pub(super) fn closing_lines(record: &TopologyRecord, palette: Palette) -> String
 
 /// Lists contradictions first, then levels that are confirmed in part, then the others.
 fn list_verdicts(found: &Measured, palette: Palette) -> String {
-    let mut text = heading("Reported versus measured", palette);
+    let mut text = format_heading("Reported versus measured", palette);
     let with_verdict =
         |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
     for verdict in with_verdict(Agreement::Contradicted) {
@@ -153,7 +153,7 @@ pub(super) struct Levels<'a> {
 
 /// Each level with its groups and the evidence for it.
 pub(super) fn list_levels(found: &Levels<'_>, palette: Palette) -> String {
-    let mut text = heading("Levels found", palette);
+    let mut text = format_heading("Levels found", palette);
     let mut add_line = |sentence: &str| {
         let folded = paragraph("  ", "    ", sentence);
         text.push_str(&format!("{folded}\n"));

@@ -35,7 +35,11 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let metric = parse_metric(args)?;
-    check_outputs(global, &export::result_files(&args.experiment.results), &[])?;
+    check_outputs(
+        global,
+        &export::list_result_files(&args.experiment.results),
+        &[],
+    )?;
     restore::note_leftovers(terminal);
     let (pins, mut host) = open_live_host(global, "compare --pid", &args.interrupts.irqs)?;
     if !args.interrupts.irqs.is_empty() {
@@ -181,7 +185,7 @@ fn make_plan(
         conclude: service_workload.conclude,
         ..Workload::new(command)
     };
-    let places = plan::live_placements(args, topology, terminal)?;
+    let places = plan::list_live_placements(args, topology, terminal)?;
     let arms: Vec<ArmPlan> = places
         .into_iter()
         .map(|merged| {

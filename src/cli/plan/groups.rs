@@ -54,15 +54,21 @@ fn limit_name(limit: CpuLimit) -> String {
     format!("limit={limit}")
 }
 
-fn cpuset_name(kind: &str, placement: &str) -> String {
+fn format_cpuset_name(kind: &str, placement: &str) -> String {
     format!("{kind} {placement}")
 }
 
 /// The names of the arms of the requested groups.
-pub(super) fn arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
+pub(super) fn list_arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
     let limits = args.limits.iter().copied().map(limit_name);
-    let exclusive = args.exclusive.iter().map(|p| cpuset_name("exclusive", p));
-    let isolated = args.isolate.iter().map(|p| cpuset_name("isolate", p));
+    let exclusive = args
+        .exclusive
+        .iter()
+        .map(|p| format_cpuset_name("exclusive", p));
+    let isolated = args
+        .isolate
+        .iter()
+        .map(|p| format_cpuset_name("isolate", p));
     limits.chain(exclusive).chain(isolated)
 }
 
@@ -98,7 +104,7 @@ fn parse_groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<Nam
             bail!("{}: a CPU must be left for all others", about());
         }
         found.push(NamedGroup {
-            name: cpuset_name(kind, text),
+            name: format_cpuset_name(kind, text),
             group: OwnGroup {
                 cpus: Some(place.cpus.clone()),
                 is_isolated,

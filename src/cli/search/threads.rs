@@ -17,7 +17,7 @@ pub(super) fn parse_threads(text: &str, cpus: usize, compare: &str) -> anyhow::R
             if first > last {
                 bail!("--threads '{text}': the range is reversed");
             }
-            ladder(first, last)
+            list_thread_counts(first, last)
         }
         None => text
             .split(',')
@@ -73,7 +73,7 @@ pub(in crate::cli) fn more_threads_than_cpus(
 
 /// 1, 2, 3, 4, 6, 8, 12, 16 …: powers of two and one and a half times those, with both ends of the
 /// range. Steps grow since costs depend on ratios of thread counts, not on differences.
-fn ladder(first: usize, last: usize) -> Vec<usize> {
+fn list_thread_counts(first: usize, last: usize) -> Vec<usize> {
     let mut steps = vec![first, last];
     let mut power = 1usize;
     while power <= last {
@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn ladders_have_both_ends_and_no_wide_gap(first in 1usize..3000, more in 0usize..3000) {
-            let (last, steps) = (first + more, ladder(first, first + more));
+            let (last, steps) = (first + more, list_thread_counts(first, first + more));
             prop_assert_eq!(steps.first(), Some(&first));
             prop_assert_eq!(steps.last(), Some(&last));
             prop_assert!(steps.windows(2).all(|pair| pair[0] < pair[1] && pair[1] <= 2 * pair[0]));

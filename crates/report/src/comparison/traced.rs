@@ -1,6 +1,8 @@
 //! What the scheduler did with each arm in a traced run, as text and Markdown.
 
-use super::super::style::{Palette, markdown_cell as cell, paragraph, shorten, table, visible};
+use super::super::style::{
+    Palette, format_markdown_cell as cell, paragraph, shorten, table, visible,
+};
 use pinwise_format::seconds;
 use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
@@ -20,7 +22,7 @@ const HEADER: [&str; 7] = [
 
 /// A table and a sentence for each arm; empty without traces.
 pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
-    let arms = traced_arms(record);
+    let arms = list_traced_arms(record);
     if arms.is_empty() {
         return String::new();
     }
@@ -45,8 +47,8 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
 }
 
 /// A Markdown table with sentences below it; empty without traces.
-pub(crate) fn markdown(record: &Comparison) -> String {
-    let arms = traced_arms(record);
+pub(crate) fn format_traced_arms(record: &Comparison) -> String {
+    let arms = list_traced_arms(record);
     if arms.is_empty() {
         return String::new();
     }
@@ -69,7 +71,7 @@ pub(crate) fn markdown(record: &Comparison) -> String {
     text
 }
 
-fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
+fn list_traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
     let arms = record.arms.iter();
     arms.filter_map(|arm| Some((arm, arm.trace.as_ref()?)))
         .collect()

@@ -15,7 +15,7 @@ pub fn list_search_rows(record: &SearchRecord) -> Table {
             Cell::text(arm.map_or("", |arm| &arm.name)),
             Cell::count(arm.and_then(|arm| arm.threads)),
             Cell::text(arm.map_or("", |arm| &arm.cpus)),
-            Cell::text(step_name(run.step)),
+            Cell::text(name_step(run.step)),
         ];
         table.push(own.into_iter().chain(run_cells(&run.run)));
     }
@@ -23,7 +23,7 @@ pub fn list_search_rows(record: &SearchRecord) -> Table {
 }
 
 /// The step's name in records.
-const fn step_name(step: SearchStep) -> &'static str {
+const fn name_step(step: SearchStep) -> &'static str {
     match step {
         SearchStep::Warmup => "warmup",
         SearchStep::Profiling => "profiling",
