@@ -61,7 +61,7 @@ impl Config {
         let values: BTreeMap<String, Spanned<toml::Value>> =
             toml::from_str(text).map_err(locate_error)?;
         for (key, value) in &values {
-            if let Some(example) = example_of_expected(key, value.get_ref()) {
+            if let Some(example) = find_example(key, value.get_ref()) {
                 let got = value.get_ref().type_str();
                 let reason = format!("{key}: expected {example}, got {got}");
                 return Err((line(value.span().start), reason));
@@ -152,7 +152,7 @@ fn is_out_of_reach(error: &anyhow::Error) -> bool {
 }
 
 /// An example of the expected value if this one has the wrong type.
-fn example_of_expected(key: &str, value: &toml::Value) -> Option<&'static str> {
+fn find_example(key: &str, value: &toml::Value) -> Option<&'static str> {
     let (is_fine, example) = match key {
         "store" => (value.is_str(), "text in quotes, such as \"none\""),
         "color" => (value.is_str(), "text in quotes, such as \"never\""),

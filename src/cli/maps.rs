@@ -18,7 +18,7 @@ pub(super) fn load_newest_map(
     topology: &Topology,
     spec: &str,
 ) -> Option<TopologyRecord> {
-    let host = host_name(topology, spec);
+    let host = find_host_name(topology, spec);
     let store = open_store_to_read(global).ok()??;
     let map = store
         .newest(Kind::Topology.schema(), host)
@@ -35,7 +35,7 @@ pub(super) fn load_maps_of_this_boot(
     spec: &str,
 ) -> Result<Vec<TopologyRecord>, StoreError> {
     let filter = Filter {
-        host: Some(host_name(topology, spec).to_owned()),
+        host: Some(find_host_name(topology, spec).to_owned()),
         schema: Some(Kind::Topology.schema().to_owned()),
         limit: Some(MAX_MAPS),
         ..Filter::default()
@@ -49,7 +49,7 @@ pub(super) fn load_maps_of_this_boot(
     Ok(maps)
 }
 
-fn host_name<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
+fn find_host_name<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
     match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
         simulated => simulated,

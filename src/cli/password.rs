@@ -21,7 +21,9 @@ pub(super) fn add_password(server: &mut Server) {
         server.offer_password(&password);
         return;
     }
-    let Some(path) = password_file() else { return };
+    let Some(path) = find_password_file() else {
+        return;
+    };
     match read_private_file(&path) {
         Ok(text) => {
             let user = std::env::var("USER").unwrap_or_default();
@@ -48,7 +50,7 @@ pub(super) fn choose_security(server: &mut Server) -> Result<(), StoreError> {
 }
 
 /// `PGPASSFILE`, else `~/.pgpass`.
-fn password_file() -> Option<PathBuf> {
+fn find_password_file() -> Option<PathBuf> {
     find_named_folder("PGPASSFILE")
         .or_else(|| find_named_folder("HOME").map(|home| home.join(".pgpass")))
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::markup::escape;
 use super::measured::matrix::find_latency;
-use memory::{bitmap, locality};
+use memory::{format_bitmap, locality};
 use pinwise_record::{LevelName, Measured, TopologyRecord};
 use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Device, Identity, Node, NumaNode, Topology};
 
@@ -212,11 +212,11 @@ impl Export<'_> {
         self.objects += 1;
         self.indexes += 1;
         let indent = "  ".repeat(depth);
-        let nodes = self.nodeset(&object.cpus, object.kind == Part::Machine);
-        let (cpus, nodes) = (bitmap(&object.cpus), bitmap(&nodes));
-        let own = self.attributes(&object.kind);
+        let nodes = self.list_near_nodes(&object.cpus, object.kind == Part::Machine);
+        let (cpus, nodes) = (format_bitmap(&object.cpus), format_bitmap(&nodes));
+        let own = self.format_attributes(&object.kind);
         let complete = match object.kind {
-            Part::Machine => bitmap(&self.topology.cpus.iter().map(|cpu| cpu.id).collect()),
+            Part::Machine => format_bitmap(&self.topology.cpus.iter().map(|cpu| cpu.id).collect()),
             _ => cpus.clone(),
         };
         self.text.push_str(&format!(
@@ -227,8 +227,8 @@ impl Export<'_> {
             let allowed: CpuSet = self.allowed_nodes();
             self.text.push_str(&format!(
                 " allowed_cpuset=\"{}\" allowed_nodeset=\"{}\"",
-                bitmap(&self.topology.allowed),
-                bitmap(&allowed)
+                format_bitmap(&self.topology.allowed),
+                format_bitmap(&allowed)
             ));
         }
         let start = self.text.len();
@@ -253,7 +253,7 @@ impl Export<'_> {
     }
 
     /// The type, number and special attributes of an object.
-    fn attributes(&self, part: &Part) -> String {
+    fn format_attributes(&self, part: &Part) -> String {
         match part {
             Part::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
             Part::Package(index) => format!("type=\"Package\" os_index=\"{index}\""),
@@ -336,7 +336,7 @@ impl Export<'_> {
     }
 
     /// The NUMA nodes near some of the CPUs; for the machine all nodes.
-    fn nodeset(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
+    fn list_near_nodes(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
         let nodes = self.topology.numa_nodes.iter();
         nodes
             .filter(|node| is_machine || locality(node).intersects(cpus))
@@ -390,7 +390,7 @@ impl Export<'_> {
         for (rank, kind) in self.topology.kinds.iter().enumerate() {
             self.text.push_str(&format!(
                 "  <cpukind cpuset=\"{}\" forced_efficiency=\"{rank}\"/>\n",
-                bitmap(&kind.cpus)
+                format_bitmap(&kind.cpus)
             ));
         }
     }

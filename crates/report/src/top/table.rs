@@ -129,7 +129,7 @@ pub(super) fn make_table_rows(
     let table = Table::new(record, width, view.ascii);
     let mut rows = vec![table.header()];
     let shown = threads.iter().enumerate().skip(first).take(room);
-    rows.extend(shown.map(|(place, thread)| table.row(thread, place == chosen)));
+    rows.extend(shown.map(|(place, thread)| table.draw_row(thread, place == chosen)));
     rows.truncate(height);
     rows
 }
@@ -145,7 +145,7 @@ pub(super) fn draw_without_choice(
     let threads = view.arrange_threads(record);
     let shown = threads.iter().take(max);
     let mut rows = vec![table.header()];
-    rows.extend(shown.map(|thread| table.row(thread, false)));
+    rows.extend(shown.map(|thread| table.draw_row(thread, false)));
     rows
 }
 
@@ -178,9 +178,9 @@ impl Table {
         vec![Piece::new(format!(" {}", text.join(" ")), Tone::Strong)]
     }
 
-    fn row(&self, thread: &TopThread, is_chosen: bool) -> Row {
+    fn draw_row(&self, thread: &TopThread, is_chosen: bool) -> Row {
         let cells = self.columns.iter().map(|&(column, width)| {
-            let text = make_printable(&self.cell(thread, column, width), self.ascii);
+            let text = make_printable(&self.draw_cell(thread, column, width), self.ascii);
             match column.is_number() {
                 true => pad_right_aligned(&text, width),
                 false => pad_left_aligned(&text, width),
@@ -195,7 +195,7 @@ impl Table {
         vec![Piece::new(format!("{mark}{}", text.join(" ")), tone)]
     }
 
-    fn cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
+    fn draw_cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
         let or_unknown =
             |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
         match column {
