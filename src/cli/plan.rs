@@ -81,9 +81,7 @@ pub(super) fn plan_comparison(
         false => parse_output(&args.experiment.workload.output, &metric)?,
     };
     let (topology, warnings) = machine.topology()?;
-    for warning in warnings {
-        terminal.note(&warning);
-    }
+    warnings.iter().for_each(|warning| terminal.note(warning));
     let explicit = usual::list_explicit_placements(args, candidates.len(), &topology, terminal)?;
     let placements = match explicit {
         Some(placements) => placements,

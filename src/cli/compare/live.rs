@@ -35,11 +35,8 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let metric = parse_metric(args)?;
-    check_outputs(
-        global,
-        &export::list_result_files(&args.experiment.results),
-        &[],
-    )?;
+    let results = &args.experiment.results;
+    check_outputs(global, &export::list_result_files(results), &[])?;
     restore::note_leftovers(terminal);
     let (pins, mut host) = open_live_host(global, "compare --pid", &args.interrupts.irqs)?;
     if !args.interrupts.irqs.is_empty() {
@@ -76,7 +73,6 @@ pub(super) fn compare(
     };
     if let Some(share) = live.abort_if_worse {
         let baseline = &plan.arms[plan.baseline];
-        let is_as_now = baseline.is_default;
         machine.limit(
             Limit {
                 share,
@@ -85,7 +81,7 @@ pub(super) fn compare(
                 settings: baseline.settings.clone(),
                 name: baseline.name.clone(),
             },
-            is_as_now.then(|| plan.metric.cost(first)),
+            baseline.is_default.then(|| plan.metric.cost(first)),
         );
     }
     let knob = target.first_process().and_then(own_setting);
@@ -106,7 +102,7 @@ pub(super) fn compare(
     restore_threads(machine, terminal);
     describe(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
-    show_and_export(&record, &args.experiment.results, terminal)?;
+    show_and_export(&record, results, terminal)?;
     Ok(match exit_status_of_service(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
         Exit::Done => exit_status_of_gates(&record, args, terminal),
