@@ -247,7 +247,7 @@ fn make_plan(
     let (id, started) = plan::new_id_and_start();
     let mut tags = args.results.tags.clone();
     if trials.len() > 1 {
-        // By this tag lists fold the comparisons below the bench.
+        // The history shows comparisons with this tag below their bench.
         tags.push(format!("bench:{id}"));
     }
     Ok(BenchPlan {

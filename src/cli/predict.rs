@@ -7,7 +7,7 @@ use super::args::{Global, PredictArgs};
 use super::machine::open_machine;
 use super::opening::require_store;
 use super::search::{
-    find_planned_default_threads, load_search, more_threads_than_cpus, rebuild_workload,
+    find_planned_default_threads, load_search, rebuild_workload, too_many_threads_error,
 };
 use super::terminal::Terminal;
 use pinwise_machine::linux::CycleCounting;
@@ -104,7 +104,7 @@ fn choose_threads(
     let cpus = topology.allowed.len();
     if let Some(threads) = args.threads {
         if threads > cpus {
-            return Err(more_threads_than_cpus(
+            return Err(too_many_threads_error(
                 &format!("--threads {threads}"),
                 cpus,
                 "pinwise compare",

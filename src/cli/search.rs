@@ -24,7 +24,7 @@ use pinwise_study::StudyError;
 use pinwise_study::is_interrupt;
 use pinwise_study::search::SearchPlan;
 pub(super) use plan::{find_planned_default_threads, rebuild_workload};
-pub(super) use threads::more_threads_than_cpus;
+pub(super) use threads::too_many_threads_error;
 
 pub(super) fn search(
     global: &Global,

@@ -166,7 +166,7 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
 }
 
-/// Renders a record with [`render::text`], or in one line if it cannot be read.
+/// Renders a record with [`render::render_record`], or in one line if it cannot be read.
 fn render_text(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => {

@@ -129,15 +129,15 @@ fn format_arm_row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
 }
 
 /// A table of placements. The column with names for `--place` is wide: it appears in files, and in
-/// a terminal that is wide enough. `least` are the columns that are left out next.
+/// a terminal that is wide enough. The columns `optional` are left out next.
 pub(super) fn format_placements_table(
-    least: &[&str],
+    optional: &[&str],
     header: &[&str],
     rows: Vec<Vec<String>>,
 ) -> String {
-    let least = [&[SHAPE], least].concat();
+    let optional = [&[SHAPE], optional].concat();
     lay_out_for_columns(Some(columns()), || {
-        table_without(&least, &["placement"], header, rows)
+        table_without(&optional, &["placement"], header, rows)
     })
 }
 

@@ -50,7 +50,7 @@ fn move_interrupts_away(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, C
     InterruptCpus::away_from(cpus, &topology)
 }
 
-fn limit_name(limit: CpuLimit) -> String {
+fn format_limit_name(limit: CpuLimit) -> String {
     format!("limit={limit}")
 }
 
@@ -60,7 +60,7 @@ fn format_cpuset_name(kind: &str, placement: &str) -> String {
 
 /// The names of the arms of the requested groups.
 pub(super) fn list_arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
-    let limits = args.limits.iter().copied().map(limit_name);
+    let limits = args.limits.iter().copied().map(format_limit_name);
     let exclusive = args
         .exclusive
         .iter()
@@ -84,7 +84,7 @@ fn parse_groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<Nam
             );
         }
         found.push(NamedGroup {
-            name: limit_name(*limit),
+            name: format_limit_name(*limit),
             place: Placement::os_default().realise(topology)?,
             group: OwnGroup {
                 limit: Some(*limit),

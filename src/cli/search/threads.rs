@@ -1,4 +1,4 @@
-//! Parses `--threads` of a search: numbers, or a range, of which a ladder of numbers is tried.
+//! Parses `--threads` of a search: numbers, or a range, of which only some numbers are tried.
 
 use anyhow::bail;
 
@@ -46,7 +46,7 @@ fn parse_number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::R
     // A number with too many digits is also more than there are CPUs.
     let threads = word.parse().unwrap_or(usize::MAX);
     if threads > cpus {
-        return Err(more_threads_than_cpus(
+        return Err(too_many_threads_error(
             &format!("--threads {text}"),
             cpus,
             compare,
@@ -56,7 +56,7 @@ fn parse_number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::R
 }
 
 /// The error for more threads than CPUs; `compare` is the command that allows them.
-pub(in crate::cli) fn more_threads_than_cpus(
+pub(in crate::cli) fn too_many_threads_error(
     argument: &str,
     cpus: usize,
     compare: &str,
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ladders_have_both_ends_and_no_wide_gap(first in 1usize..3000, more in 0usize..3000) {
+        fn tried_numbers_of_a_range_have_both_ends_and_no_wide_gap(first in 1usize..3000, more in 0usize..3000) {
             let (last, steps) = (first + more, list_thread_counts(first, first + more));
             prop_assert_eq!(steps.first(), Some(&first));
             prop_assert_eq!(steps.last(), Some(&last));

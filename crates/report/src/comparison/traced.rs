@@ -30,7 +30,7 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
         .iter()
         .map(|(arm, trace)| {
             let mut row = vec![shorten(&arm.name, NAME_WIDTH)];
-            row.extend(trace_cells(trace));
+            row.extend(format_trace_cells(trace));
             row
         })
         .collect();
@@ -57,7 +57,10 @@ pub(crate) fn format_traced_arms(record: &Comparison) -> String {
         HEADER.join(" | ")
     );
     for (arm, trace) in &arms {
-        let cells: Vec<String> = trace_cells(trace).iter().map(|text| cell(text)).collect();
+        let cells: Vec<String> = format_trace_cells(trace)
+            .iter()
+            .map(|text| cell(text))
+            .collect();
         text.push_str(&format!(
             "| {} | {} |\n",
             cell(&arm.name),
@@ -77,7 +80,7 @@ fn list_traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
         .collect()
 }
 
-fn trace_cells(trace: &ArmTrace) -> Vec<String> {
+fn format_trace_cells(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
     let bounded = |figure, text: String| format!("{}{text}", trace.figures.bound(figure).sign());
     vec![

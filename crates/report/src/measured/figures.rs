@@ -18,7 +18,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The tables of all figures that were measured.
 pub(super) fn format_figures_tables(found: &Measured, palette: Palette) -> String {
-    let mut text = pause_table(&found.pause, palette);
+    let mut text = format_pause_table(&found.pause, palette);
     if let Some(record) = &found.ladder {
         text.push_str(&format_ladder_table(record, palette));
     }
@@ -53,12 +53,15 @@ struct SimilarCpus<'a> {
 }
 
 /// The cost of PAUSE. CPUs with similar costs share a row; a CPU with two costs has its own.
-fn pause_table(records: &[PauseRecord], palette: Palette) -> String {
+fn format_pause_table(records: &[PauseRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
     let mut text = format_heading("Cost of a spin-wait hint (PAUSE, YIELD)", palette);
-    let rows = group_similar(records).iter().map(pause_row).collect();
+    let rows = group_similar(records)
+        .iter()
+        .map(format_pause_row)
+        .collect();
     text.push_str(&table(&["CPUs", "time", "core cycles"], rows));
     for record in records {
         if let Some(modes) = &record.modes {
@@ -107,7 +110,7 @@ impl<'a> SimilarCpus<'a> {
     }
 }
 
-fn pause_row(group: &SimilarCpus<'_>) -> Vec<String> {
+fn format_pause_row(group: &SimilarCpus<'_>) -> Vec<String> {
     let cycles: Vec<Median> = group
         .records
         .iter()
