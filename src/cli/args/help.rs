@@ -80,7 +80,7 @@ const RARE: [&str; 54] = [
 ];
 
 /// Commands with so many options that `--help` has only a line for each; man pages and the
-/// reference have their show_in_full texts.
+/// reference have their full texts.
 const MANY_OPTIONS: [&str; 1] = ["compare"];
 
 /// Options that repeat another one under the name that other tools use.
@@ -101,7 +101,7 @@ const REFINEMENTS: [&str; 10] = [
     "with_core_scheduling",
 ];
 
-/// Makes the help show every option and example in show_in_full, in the dense layout of `-h`.
+/// Makes the help show every option and example in full, in the dense layout of `-h`.
 fn show_in_full(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().cloned();
     let about = command.get_long_about().cloned();
@@ -326,7 +326,7 @@ pub(in crate::cli) enum HelpExtent {
     Brief,
     /// Every option, on two screens at most.
     Long,
-    /// Every option with its show_in_full text.
+    /// Every option with its full text.
     Full,
 }
 
