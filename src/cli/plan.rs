@@ -10,8 +10,8 @@ mod host;
 mod interrupts;
 mod kernel;
 mod memory;
+mod placements;
 mod surroundings;
-mod usual;
 mod what_if;
 
 use std::time::Duration;
@@ -82,7 +82,8 @@ pub(super) fn plan_comparison(
     };
     let (topology, warnings) = machine.topology()?;
     warnings.iter().for_each(|warning| terminal.note(warning));
-    let explicit = usual::list_explicit_placements(args, candidates.len(), &topology, terminal)?;
+    let explicit =
+        placements::list_explicit_placements(args, candidates.len(), &topology, terminal)?;
     let placements = match explicit {
         Some(placements) => placements,
         None => list_suitable_placements(
