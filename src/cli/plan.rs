@@ -1,5 +1,4 @@
 //! Resolves the arguments of `compare` into a plan: combines commands, placements and parameters
-
 //! into arms.
 
 mod candidates;
@@ -82,8 +81,7 @@ pub(super) fn plan_comparison(
     };
     let (topology, warnings) = machine.topology()?;
     warnings.iter().for_each(|warning| terminal.note(warning));
-    let explicit =
-        placements::list_explicit_placements(args, candidates.len(), &topology, terminal)?;
+    let explicit = placements::list_explicit(args, candidates.len(), &topology, terminal)?;
     let placements = match explicit {
         Some(placements) => placements,
         None => list_suitable_placements(

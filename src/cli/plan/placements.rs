@@ -11,7 +11,7 @@ use pinwise_placement::{Placement, merge_equivalent};
 use pinwise_topology::Topology;
 
 /// Explicit or implied placements; `None` if those that suit the program should be tried.
-pub(super) fn list_explicit_placements(
+pub(super) fn list_explicit(
     args: &CompareArgs,
     candidates: usize,
     topology: &Topology,
@@ -30,7 +30,7 @@ pub(super) fn list_explicit_placements(
         let default = (!is_baseline_from_option(args)).then(Placement::os_default);
         Some(default.into_iter().collect())
     } else {
-        list_configured_placements(args, topology, terminal)?
+        list_configured(args, topology, terminal)?
     })
 }
 
@@ -47,7 +47,7 @@ fn is_baseline_from_option(args: &CompareArgs) -> bool {
 
 /// The placements of the configuration; `None` if they do not differ on this machine: the file may
 /// have been written for another one.
-fn list_configured_placements(
+fn list_configured(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
