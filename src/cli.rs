@@ -152,9 +152,9 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Topology(args) => topology::run_topology(global, &args, terminal),
         Command::Doctor => host::run_doctor(global, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
-        Command::Top(args) => top::top(global, &args, terminal),
+        Command::Top(args) => top::run_top(global, &args, terminal),
         Command::Profile(args) => profile::profile(global, &args, terminal),
-        Command::Spin(args) => spin::spin(global, &args, terminal),
+        Command::Spin(args) => spin::run_spin(global, &args, terminal),
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Apply(args) => match &args.action {
             None => apply::apply(global, &args, terminal),
@@ -163,9 +163,9 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         },
         Command::Record(args) => run_record_action(global, &args, terminal),
         Command::Serve(args) => serve::serve(global, &args, terminal),
-        Command::Fleet(args) => fleet::fleet(global, &args, terminal),
+        Command::Fleet(args) => fleet::run_fleet(global, &args, terminal),
         Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
-        Command::Completions(args) => generate::completions(&args, terminal),
+        Command::Completions(args) => generate::print_completions(&args, terminal),
         Command::Generate(args) => generate::generate(&args),
     }
 }

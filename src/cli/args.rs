@@ -51,7 +51,7 @@ pub(super) use formats::refuse_format;
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
 pub(super) use groups::GroupArgs;
-pub(super) use help::{HelpExtent, called_command_line, command};
+pub(super) use help::{HelpExtent, build_command, called_command_line};
 pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,

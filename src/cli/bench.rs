@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::run_and_store;
-use super::kernel::{find_kernel, kernel_program, parse_isas};
+use super::kernel::{find_kernel, find_kernel_program, parse_isas};
 use super::machine::open_machine;
 use super::maps::load_newest_map;
 use super::opening::{check_store, open_store};
@@ -41,7 +41,7 @@ pub(super) fn run_bench(
 ) -> anyhow::Result<Exit> {
     let seed = plan::choose_seed(&args.effort);
     refuse_exports_of_runs(args)?;
-    check_outputs(global, &export::result_files(&args.results), &[])?;
+    check_outputs(global, &export::list_result_files(&args.results), &[])?;
     check_store(global)?;
     let is_local = global.machine.is_local();
     let request = parse_arguments(args, is_local)?;
@@ -247,11 +247,11 @@ fn make_plan(
     let (id, started) = plan::new_id_and_start();
     let mut tags = args.results.tags.clone();
     if trials.len() > 1 {
-        // By this tag lists fold the comparisons below the bench.
+        // The history shows comparisons with this tag below their bench.
         tags.push(format!("bench:{id}"));
     }
     Ok(BenchPlan {
-        program: kernel_program(!machine.is_simulated())?,
+        program: find_kernel_program(!machine.is_simulated())?,
         id,
         started,
         seed,

@@ -8,7 +8,7 @@ use pinwise_workload::{Workload, missing_thread_variables};
 
 /// The variables with the number of CPUs for a program whose threads are bound: those that neither
 /// its own environment nor that of this process sets.
-pub(super) fn missing_variables(
+pub(super) fn list_missing_variables(
     binding: &Binding,
     own: &[(String, String)],
 ) -> Vec<(String, String)> {
@@ -24,7 +24,7 @@ pub(super) fn missing_variables(
 pub(super) fn add_missing_variables(workload: &Workload, binding: Option<&Binding>) -> Workload {
     let mut workload = workload.clone();
     if let Some(binding) = binding {
-        let missing = missing_variables(binding, &workload.environment);
+        let missing = list_missing_variables(binding, &workload.environment);
         workload.environment.extend(missing);
     }
     workload

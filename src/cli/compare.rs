@@ -40,12 +40,12 @@ pub(super) fn compare(
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
     }
-    if let Some(hint) = misplaced_words(&args.experiment.argv) {
+    if let Some(hint) = find_misplaced_words(&args.experiment.argv) {
         terminal.note(&hint);
     }
     let seed = plan::choose_seed(&args.experiment.effort);
     let targets = parse_emit_targets(args, terminal)?;
-    let outputs = export::result_files(&args.experiment.results);
+    let outputs = export::list_result_files(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     check_store(global)?;
     let metric = args.metric.as_deref().unwrap_or_default();
@@ -101,7 +101,7 @@ const DISTINCTIVE_OPTIONS: [&str; 8] = [
 
 /// A hint if words after `--` look as if they were meant for pinwise; all of them are arguments of
 /// the first word.
-fn misplaced_words(argv: &[String]) -> Option<String> {
+fn find_misplaced_words(argv: &[String]) -> Option<String> {
     let (program, words) = argv.split_first()?;
     let program = shell::word(program);
     let is_option = |word: &&String| {
@@ -227,7 +227,7 @@ fn compare_with_itself(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let seed = plan::choose_seed(&args.experiment.effort);
-    let outputs = export::result_files(&args.experiment.results);
+    let outputs = export::list_result_files(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let mut machine = open_machine(
         global,
@@ -416,7 +416,7 @@ mod tests {
     fn words_after_the_dashes_meant_for_pinwise_are_reported() {
         let hint = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            misplaced_words(&words)
+            find_misplaced_words(&words)
         };
         let option = "--budget after -- is an argument of ./old; options of pinwise come before --";
         for line in ["./old ./new --budget 3s", "./old --budget=3s"] {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::input::read_text;
-use super::surroundings::named_folder;
+use super::surroundings::find_named_folder;
 use super::values::{parse_duration, parse_margin};
 use pinwise_placement::Placement;
 use pinwise_store::Location;
@@ -40,7 +40,7 @@ impl Config {
     /// # Errors
     /// `FILE:LINE: reason` if it cannot be read or a value is invalid.
     pub(super) fn load() -> anyhow::Result<Self> {
-        let Some((path, is_explicit)) = config_path() else {
+        let Some((path, is_explicit)) = find_config_path() else {
             return Ok(Self::default());
         };
         let text = match read_text(&path, MAX_FILE_BYTES) {
@@ -61,7 +61,7 @@ impl Config {
         let values: BTreeMap<String, Spanned<toml::Value>> =
             toml::from_str(text).map_err(locate_error)?;
         for (key, value) in &values {
-            if let Some(example) = example_of_expected(key, value.get_ref()) {
+            if let Some(example) = find_example(key, value.get_ref()) {
                 let got = value.get_ref().type_str();
                 let reason = format!("{key}: expected {example}, got {got}");
                 return Err((line(value.span().start), reason));
@@ -152,7 +152,7 @@ fn is_out_of_reach(error: &anyhow::Error) -> bool {
 }
 
 /// An example of the expected value if this one has the wrong type.
-fn example_of_expected(key: &str, value: &toml::Value) -> Option<&'static str> {
+fn find_example(key: &str, value: &toml::Value) -> Option<&'static str> {
     let (is_fine, example) = match key {
         "store" => (value.is_str(), "text in quotes, such as \"none\""),
         "color" => (value.is_str(), "text in quotes, such as \"never\""),
@@ -193,12 +193,12 @@ fn check_place(text: &str) -> Result<(), String> {
 /// The file, and whether `PINWISE_CONFIG` names it (empty: no file); else that in the user's
 /// folder.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn config_path() -> Option<(PathBuf, bool)> {
+fn find_config_path() -> Option<(PathBuf, bool)> {
     if let Some(path) = std::env::var_os("PINWISE_CONFIG") {
         return Some((PathBuf::from(path), true)).filter(|(path, _)| !path.as_os_str().is_empty());
     }
-    let folder = named_folder("XDG_CONFIG_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".config")))?;
+    let folder = find_named_folder("XDG_CONFIG_HOME")
+        .or_else(|| find_named_folder("HOME").map(|home| home.join(".config")))?;
     Some((folder.join("pinwise/config.toml"), false))
 }
 
@@ -249,7 +249,7 @@ mod tests {
             "budget = \"2m\"\nmin_effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
         let config = Config::parse(text).unwrap();
         let budget = |line: &str| {
-            let command = config.apply(args::command(args::HelpExtent::Brief));
+            let command = config.apply(args::build_command(args::HelpExtent::Brief));
             let matches = command.try_get_matches_from(line.split(' ')).unwrap();
             let (_, compare) = matches.subcommand().unwrap();
             let budget: Option<&std::time::Duration> = compare.get_one("budget");

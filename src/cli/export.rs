@@ -50,7 +50,7 @@ pub(super) fn write_page<R: StoredRecord>(record: &R, path: Option<&Path>) -> an
 }
 
 /// The requested files of an experiment: option, format, path.
-fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
+fn list_requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
     let files = [
         ("--export-json", Format::Json, &args.export_json),
         ("--export-csv", Format::Csv, &args.export_csv),
@@ -71,7 +71,7 @@ pub(super) fn write_results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<
 where
     R: StoredRecord + Clone + Into<AnyRecord>,
 {
-    for (_, format, path) in requested_files(args) {
+    for (_, format, path) in list_requested_files(args) {
         let text = render_as(format, &record.clone().into(), &record.entry().id)?;
         write_file(path, &text)?;
     }
@@ -79,8 +79,8 @@ where
 }
 
 /// The requested files of an experiment, to check them before it starts.
-pub(super) fn result_files(args: &ResultArgs) -> Vec<NamedFile<'_>> {
-    let files = requested_files(args).map(|(option, _, path)| NamedFile { option, path });
+pub(super) fn list_result_files(args: &ResultArgs) -> Vec<NamedFile<'_>> {
+    let files = list_requested_files(args).map(|(option, _, path)| NamedFile { option, path });
     let report = args.report.iter().map(|path| NamedFile {
         option: "--report",
         path,

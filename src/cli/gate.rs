@@ -61,7 +61,7 @@ pub(super) fn run_gate(
 }
 
 fn build_and_judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let files = output_files(args);
+    let files = list_output_files(args);
     check_outputs(global, &files, &[])?;
     check_store(global)?;
     let text = read_file(&args.suite).with_context(|| {
@@ -127,7 +127,7 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn output_files(args: &GateArgs) -> Vec<NamedFile<'_>> {
+fn list_output_files(args: &GateArgs) -> Vec<NamedFile<'_>> {
     let files = [
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),

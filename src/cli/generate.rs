@@ -17,14 +17,17 @@ use pinwise_placement::known_names;
 use pinwise_spin::table::algorithms;
 use pinwise_workload::Metric;
 
-pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    terminal.print(&completions_for(args.shell))?;
+pub(super) fn print_completions(
+    args: &CompletionsArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    terminal.print(&generate_completions(args.shell))?;
     Ok(Exit::Done)
 }
 
-fn completions_for(shell: Shell) -> String {
+fn generate_completions(shell: Shell) -> String {
     let mut text = Vec::new();
-    let mut command = add_value_names(args::command(HelpExtent::Full));
+    let mut command = add_value_names(args::build_command(HelpExtent::Full));
     clap_complete::generate(shell, &mut command, "pinwise", &mut text);
     let text = String::from_utf8_lossy(&text);
     match shell {
@@ -50,14 +53,14 @@ const LENIENT_FISH_PARSER: &str = "
 
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;
-    let command = || args::command(HelpExtent::Full);
+    let command = || args::build_command(HelpExtent::Full);
     match args.what {
         Generated::Man => clap_mangen::generate_to(command(), &args.folder)?,
         Generated::Completions => {
             let mut command = add_value_names(command());
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 let file = args.folder.join(shell.file_name("pinwise"));
-                write_file(&file, &completions_for(shell))?;
+                write_file(&file, &generate_completions(shell))?;
             }
             clap_complete::generate_to(Nushell, &mut command, "pinwise", &args.folder)?;
         }
@@ -79,7 +82,7 @@ fn add_value_names(command: clap::Command) -> clap::Command {
             }
             "judge" => vec!["typical", "mean", "p90", "p99"],
             "metric" => Metric::names().collect(),
-            "recipe" => recipes::names().collect(),
+            "recipe" => recipes::list_names().collect(),
             "emit" | "target" => Tool::ALL.iter().map(|tool| tool.name()).collect(),
             "algorithms" => algorithms().map(|row| row.id).collect(),
             _ => return arg,
@@ -90,7 +93,7 @@ fn add_value_names(command: clap::Command) -> clap::Command {
 }
 
 fn render_reference() -> String {
-    let mut command = args::command(HelpExtent::Full).term_width(80);
+    let mut command = args::build_command(HelpExtent::Full).term_width(80);
     command.build();
     let mut text = String::from(
         "# Command line\n\nMade by `cargo xtask gen` from the definition of the command line.\n",

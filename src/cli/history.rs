@@ -95,7 +95,7 @@ pub(super) fn run_history(
 const MIN_FOLDED_PARTS: usize = 3;
 
 /// The tag of the bench or fleet that a record is a part of.
-fn parent_tag(listed: &ListedRecord) -> Option<&str> {
+fn find_parent_tag(listed: &ListedRecord) -> Option<&str> {
     let prefix = match Kind::from_schema(&listed.entry.schema) {
         Ok(Kind::Comparison) => "bench:",
         Ok(Kind::FleetNode) => "fleet:",
@@ -109,12 +109,12 @@ fn parent_tag(listed: &ListedRecord) -> Option<&str> {
 /// number of others, unless their tag was requested.
 fn fold_parts<'l>(listed: &'l [ListedRecord], requested_tag: Option<&str>) -> Vec<Line<'l>> {
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
-    for tag in listed.iter().filter_map(parent_tag) {
+    for tag in listed.iter().filter_map(find_parent_tag) {
         *parts.entry(tag).or_default() += 1;
     }
     parts.retain(|tag, parts| *parts >= MIN_FOLDED_PARTS && requested_tag != Some(tag));
     let shown = listed.iter().filter_map(|one| {
-        let Some(tag) = parent_tag(one).filter(|tag| parts.contains_key(tag)) else {
+        let Some(tag) = find_parent_tag(one).filter(|tag| parts.contains_key(tag)) else {
             return Some(to_line(one));
         };
         let others = std::mem::take(parts.get_mut(tag)?).checked_sub(1)?;
@@ -238,7 +238,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         }
         (Format::Text, Err(reason)) => {
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
-            pinwise_report::partly(&named.entry, &Summary::from_json(&named.body))
+            pinwise_report::render_partly_read(&named.entry, &Summary::from_json(&named.body))
         }
         (_, Ok(record)) => export::render_as(format, record, id)?,
         (_, Err(reason)) => bail!("{id}: {reason}"),

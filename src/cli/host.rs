@@ -79,7 +79,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         );
         return report_failed_start(error, terminal);
     };
-    let thread_variables = bound::missing_variables(&binding, &rank_variables);
+    let thread_variables = bound::list_missing_variables(&binding, &rank_variables);
     let variables = [rank_variables, thread_variables.clone()].concat();
     let place = BoundPlace {
         cpus: &place.cpus,

@@ -72,7 +72,7 @@ pub(super) fn replace_help_and_version(mut arguments: Vec<OsString>) -> Vec<OsSt
 }
 
 /// How much help the arguments request.
-pub(super) fn requested_help(arguments: &[OsString]) -> HelpExtent {
+pub(super) fn find_requested_help(arguments: &[OsString]) -> HelpExtent {
     let own = || arguments.iter().take_while(|word| *word != "--");
     // Short options may be combined.
     let is_short =
@@ -92,11 +92,11 @@ pub(super) fn render_help_of(arguments: &[OsString]) -> String {
 }
 
 fn find_command(arguments: &[OsString]) -> Command {
-    let extent = match requested_help(arguments) {
+    let extent = match find_requested_help(arguments) {
         HelpExtent::None => HelpExtent::Brief,
         extent => extent,
     };
-    let mut command = args::command(extent);
+    let mut command = args::build_command(extent);
     command.build();
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         let inner = command.find_subcommand(word).cloned();
@@ -107,7 +107,7 @@ fn find_command(arguments: &[OsString]) -> Command {
 
 /// Finds a subcommand of this name; how to type it.
 fn find_nested(word: &str) -> Option<String> {
-    let command = args::command(HelpExtent::Brief);
+    let command = args::build_command(HelpExtent::Brief);
     // Subcommands of `record` come first: they apply to all kinds of records.
     let record = command.find_subcommand("record").into_iter();
     let mut outer = record.chain(command.get_subcommands());
@@ -117,7 +117,7 @@ fn find_nested(word: &str) -> Option<String> {
 
 /// Suggests a command whose beginning and end are nearly those of the word.
 fn suggest_command(word: &str) -> Option<String> {
-    let command = args::command(HelpExtent::Brief);
+    let command = args::build_command(HelpExtent::Brief);
     let shared = |a: &mut dyn Iterator<Item = (char, char)>| a.take_while(|(a, b)| a == b).count();
     let is_near = |name: &str| {
         let first = shared(&mut word.chars().zip(name.chars()));

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, KernelArgs, SplitChoice};
-use super::surroundings::temporary_folder;
+use super::surroundings::find_temporary_folder;
 use super::terminal::Terminal;
 use pinwise_kernels::work::{
     self, Amount, Isa, KERNELS, Kernel, KernelOutcome, Order, Setup, Split,
@@ -100,7 +100,7 @@ fn parse_order(args: &KernelArgs) -> anyhow::Result<Order> {
             size: kernel.size_or_default(args.size)?,
             threads: args.threads,
             isa,
-            folder: args.folder.clone().unwrap_or_else(temporary_folder),
+            folder: args.folder.clone().unwrap_or_else(find_temporary_folder),
         },
         amount,
         split: match args.split {
@@ -174,9 +174,9 @@ pub(super) fn select_isas(text: Option<&str>, available: &[Isa]) -> anyhow::Resu
 }
 
 /// The program whose `kernel` command is run: this executable, or its name if nothing is executed.
-pub(super) fn kernel_program(is_local: bool) -> anyhow::Result<String> {
+pub(super) fn find_kernel_program(is_local: bool) -> anyhow::Result<String> {
     if is_local {
-        super::surroundings::own_program()
+        super::surroundings::find_own_program()
     } else {
         Ok("pinwise".to_owned())
     }

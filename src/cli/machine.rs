@@ -49,7 +49,7 @@ pub(super) fn open_live_host(
     // guardian.
     let ledger = match plan::open_interrupt_ledger(irqs, &global.machine)? {
         Some(ledger) => ledger,
-        None => Ledger::open(plan::own_options()?)
+        None => Ledger::open(plan::list_own_options()?)
             .context("starting the guardian that gives masks back")?,
     };
     Ok((

@@ -18,7 +18,7 @@ pub(super) fn load_newest_map(
     topology: &Topology,
     spec: &str,
 ) -> Option<TopologyRecord> {
-    let host = host_name(topology, spec);
+    let host = find_host_name(topology, spec);
     let store = open_store_to_read(global).ok()??;
     let map = store
         .find_newest_on_host(Kind::Topology.schema(), host)
@@ -29,13 +29,13 @@ pub(super) fn load_newest_map(
 }
 
 /// The maps of this boot, newest first.
-pub(super) fn maps_of_this_boot(
+pub(super) fn load_maps_of_this_boot(
     store: &Store,
     topology: &Topology,
     spec: &str,
 ) -> Result<Vec<TopologyRecord>, StoreError> {
     let filter = Filter {
-        host: Some(host_name(topology, spec).to_owned()),
+        host: Some(find_host_name(topology, spec).to_owned()),
         schema: Some(Kind::Topology.schema().to_owned()),
         limit: Some(MAX_MAPS),
         ..Filter::default()
@@ -68,7 +68,7 @@ pub(super) fn find_moving(known: &TopologyRecord) -> Option<Finding> {
     ))
 }
 
-fn host_name<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
+fn find_host_name<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
     match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
         simulated => simulated,

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::args::Global;
 use super::password;
-use super::surroundings::named_folder;
+use super::surroundings::find_named_folder;
 use super::terminal::Terminal;
 use pinwise_store::{Location, Spool, Store};
 
@@ -63,14 +63,14 @@ pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store
 fn locate_store(global: &Global) -> anyhow::Result<(Location, Spool)> {
     let location = store_location(global)?;
     log::info!("store {location}");
-    let spool = spool_for(&location, Terminal::new(global))?;
+    let spool = make_spool(&location, Terminal::new(global))?;
     Ok((location, spool))
 }
 
 /// The spool for records that a server cannot take; a file needs none.
-pub(super) fn spool_for(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
+pub(super) fn make_spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
     let folder = match location {
-        Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
+        Location::Postgres(_) => find_state_folder()?.join("pinwise/spool"),
         Location::Sqlite(_) | Location::Nowhere => std::path::PathBuf::new(),
     };
     Ok(Spool {
@@ -98,15 +98,15 @@ pub(super) fn parse_location(text: &str) -> anyhow::Result<Location> {
 }
 
 fn default_store() -> anyhow::Result<std::path::PathBuf> {
-    let data = named_folder("XDG_DATA_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".local/share")))
+    let data = find_named_folder("XDG_DATA_HOME")
+        .or_else(|| find_named_folder("HOME").map(|home| home.join(".local/share")))
         .context("neither XDG_DATA_HOME nor HOME is set: choose a store with --store")?;
     Ok(data.join("pinwise/pinwise.db"))
 }
 
 /// The folder for data that must outlast a command.
-fn state_folder() -> anyhow::Result<std::path::PathBuf> {
-    named_folder("XDG_STATE_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
+fn find_state_folder() -> anyhow::Result<std::path::PathBuf> {
+    find_named_folder("XDG_STATE_HOME")
+        .or_else(|| find_named_folder("HOME").map(|home| home.join(".local/state")))
         .context("neither XDG_STATE_HOME nor HOME is set: undelivered records need a folder")
 }

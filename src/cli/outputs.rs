@@ -20,7 +20,7 @@ pub(super) fn check_outputs(
     for NamedFile { option, path } in inputs {
         check_pipe(option, path)?;
     }
-    let store = store_files(global)?;
+    let store = list_store_files(global)?;
     let mut needed: Vec<(String, PathBuf)> = inputs
         .iter()
         .map(|file| {
@@ -101,7 +101,7 @@ fn canonicalize_new(path: &Path) -> PathBuf {
 }
 
 /// The store's files, if it has any.
-fn store_files(global: &Global) -> anyhow::Result<Vec<PathBuf>> {
+fn list_store_files(global: &Global) -> anyhow::Result<Vec<PathBuf>> {
     let Location::Sqlite(store) = store_location(global)? else {
         return Ok(Vec::new());
     };

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::surroundings::named_folder;
+use super::surroundings::find_named_folder;
 use super::terminal::Terminal;
 use pinwise_store::{Server, StoreError};
 
@@ -21,7 +21,9 @@ pub(super) fn add_password(server: &mut Server) {
         server.offer_password(&password);
         return;
     }
-    let Some(path) = password_file() else { return };
+    let Some(path) = find_password_file() else {
+        return;
+    };
     match read_private_file(&path) {
         Ok(text) => {
             let user = std::env::var("USER").unwrap_or_default();
@@ -40,7 +42,7 @@ pub(super) fn add_password(server: &mut Server) {
 pub(super) fn choose_security(server: &mut Server) -> Result<(), StoreError> {
     let mode = std::env::var("PGSSLMODE").ok();
     let file = || {
-        let file = named_folder("HOME")?.join(".postgresql/root.crt");
+        let file = find_named_folder("HOME")?.join(".postgresql/root.crt");
         file.is_file().then(|| file.to_string_lossy().into_owned())
     };
     let authorities = std::env::var("PGSSLROOTCERT").ok().or_else(file);
@@ -48,8 +50,9 @@ pub(super) fn choose_security(server: &mut Server) -> Result<(), StoreError> {
 }
 
 /// `PGPASSFILE`, else `~/.pgpass`.
-fn password_file() -> Option<PathBuf> {
-    named_folder("PGPASSFILE").or_else(|| named_folder("HOME").map(|home| home.join(".pgpass")))
+fn find_password_file() -> Option<PathBuf> {
+    find_named_folder("PGPASSFILE")
+        .or_else(|| find_named_folder("HOME").map(|home| home.join(".pgpass")))
 }
 
 /// Reads a file; an error if other users may read it, too.

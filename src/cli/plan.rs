@@ -1,5 +1,4 @@
 //! Resolves the arguments of `compare` into a plan: combines commands, placements and parameters
-
 //! into arms.
 
 mod candidates;
@@ -10,8 +9,8 @@ mod host;
 mod interrupts;
 mod kernel;
 mod memory;
+mod placements;
 mod surroundings;
-mod usual;
 mod what_if;
 
 use std::time::Duration;
@@ -22,8 +21,8 @@ use super::args::{CompareArgs, EffortArgs, ScoreChoice};
 use super::recipes::ReadyRecipe;
 use super::terminal::Terminal;
 use super::{bound, maps};
-use candidates::{Candidate, list_candidates, single_candidate};
-use figure::{are_builds, choose_metric, recipe_unit};
+use candidates::{Candidate, list_candidates, make_single_candidate};
+use figure::{are_builds, choose_metric, find_recipe_unit};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
@@ -37,7 +36,7 @@ use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::add_options;
 
 pub(super) use candidates::{is_program, parse_command, parse_line, warn_of_shell_syntax};
-pub(super) use host::{open_interrupt_ledger, open_ledger, own_options};
+pub(super) use host::{list_own_options, open_interrupt_ledger, open_ledger};
 pub(super) use interrupts::{
     add_interrupt_settings, describe_moved as describe_moved_interrupts,
     realise_together as realise_interrupts,
@@ -81,13 +80,11 @@ pub(super) fn plan_comparison(
         false => parse_output(&args.experiment.workload.output, &metric)?,
     };
     let (topology, warnings) = machine.topology()?;
-    for warning in warnings {
-        terminal.note(&warning);
-    }
-    let explicit = usual::explicit_placements(args, candidates.len(), &topology, terminal)?;
+    warnings.iter().for_each(|warning| terminal.note(warning));
+    let explicit = placements::list_explicit(args, candidates.len(), &topology, terminal)?;
     let placements = match explicit {
         Some(placements) => placements,
-        None => suitable_placements(
+        None => list_suitable_placements(
             kernel.as_ref(),
             &workloads[0],
             &topology,
@@ -104,7 +101,7 @@ pub(super) fn plan_comparison(
     groups::add_arms(&mut arms, args, &candidates, &workloads, &topology)?;
     let mut arms = add_interrupt_settings(arms, args, &topology, terminal)?;
     print_bound_variables(args, &arms, terminal);
-    arms.extend(what_if::arms(&candidates, &workloads, &smaller));
+    arms.extend(what_if::make_arms(&candidates, &workloads, &smaller));
     let mut arms = companions::add_settings(arms, args)?;
     make_unique(&mut arms);
     let baseline = find_baseline(args, &arms)?;
@@ -135,7 +132,7 @@ pub(super) fn plan_comparison(
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
-        unit: recipe_unit(args, recipe),
+        unit: find_recipe_unit(args, recipe),
         metric,
         tuning,
         spent_before: machine.now().saturating_sub(began),
@@ -147,7 +144,7 @@ pub(super) fn plan_comparison(
 }
 
 /// Counts the program's threads and chooses placements that suit it.
-fn suitable_placements(
+fn list_suitable_placements(
     kernel: Option<&kernel::KernelRequest>,
     workload: &Workload,
     topology: &Topology,
@@ -216,7 +213,7 @@ pub(super) fn plan_self_comparison(
         bail!("--arms {}: write a number from 2 to 26", args.arms);
     }
     let output = parse_output(&args.experiment.workload.output, &metric)?;
-    let candidate = single_candidate(&args.experiment, terminal)?;
+    let candidate = make_single_candidate(&args.experiment, terminal)?;
     let place = match args.places.as_slice() {
         [] => "os-default",
         [place] => place,
@@ -322,7 +319,7 @@ fn parse_placements(names: &[String]) -> anyhow::Result<Vec<Placement>> {
 
 /// The placements of a running service: those of `--place`, or a few that fit; for `--irq` alone,
 /// its present one.
-pub(super) fn live_placements(
+pub(super) fn list_live_placements(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,

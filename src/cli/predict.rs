@@ -7,7 +7,7 @@ use super::args::{Global, PredictArgs};
 use super::machine::open_machine;
 use super::opening::require_store;
 use super::search::{
-    load_search, more_threads_than_cpus, planned_default_threads, rebuild_workload,
+    find_planned_default_threads, load_search, rebuild_workload, too_many_threads_error,
 };
 use super::terminal::Terminal;
 use pinwise_machine::linux::CycleCounting;
@@ -104,7 +104,7 @@ fn choose_threads(
     let cpus = topology.allowed.len();
     if let Some(threads) = args.threads {
         if threads > cpus {
-            return Err(more_threads_than_cpus(
+            return Err(too_many_threads_error(
                 &format!("--threads {threads}"),
                 cpus,
                 "pinwise compare",
@@ -115,7 +115,7 @@ fn choose_threads(
     let best = record.best.as_ref();
     let arm = best.and_then(|best| record.arms.iter().find(|arm| arm.name == *best));
     let searched = arm.and_then(|arm| arm.threads);
-    let threads = searched.unwrap_or_else(|| planned_default_threads(&record.plan));
+    let threads = searched.unwrap_or_else(|| find_planned_default_threads(&record.plan));
     // On a smaller machine at most one thread per CPU.
     Ok(threads.clamp(1, cpus.max(1)))
 }

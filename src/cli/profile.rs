@@ -41,7 +41,7 @@ pub(super) fn profile(
     }
     let units = choose_units(args)?;
     let output = parse_output(args, &units)?;
-    check_outputs(global, &output_files(args), &args.sampling.inputs())?;
+    check_outputs(global, &list_output_files(args), &args.sampling.inputs())?;
     let mut machine = open_machine(global, random_seed(), CycleCounting::IfCheap)?;
     let store = open_store(global)?;
     let profiled = match args.pid {
@@ -63,7 +63,7 @@ fn store_and_show(
 ) -> anyhow::Result<Exit> {
     (record.id, record.started) = new_id_and_start();
     let show = || {
-        let shown = parts_to_show(&args.view);
+        let shown = choose_parts_to_show(&args.view);
         terminal.show(&record, |record, palette| {
             pinwise_report::render_profile(record, &shown, palette)
         })?;
@@ -73,7 +73,7 @@ fn store_and_show(
     keep_and_show(store, &record, terminal, show, exit)
 }
 
-const fn parts_to_show(view: &ProfileView) -> ProfileShown {
+const fn choose_parts_to_show(view: &ProfileView) -> ProfileShown {
     ProfileShown {
         functions: view.top,
         instructions: if view.functions { 0 } else { view.instructions },
@@ -93,7 +93,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     export::write_page(record, args.files.report.as_deref())
 }
 
-fn output_files(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
+fn list_output_files(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
     let files = [
         ("--report", &args.files.report),
         ("--folded", &args.files.folded),

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 
 use super::Exit;
 use super::args::{Global, Per, RunArgs};
-use super::surroundings::own_program;
+use super::surroundings::find_own_program;
 use super::terminal::Terminal;
 use pinwise_machine::linux::{self, RankCommand};
 use pinwise_placement::{
@@ -43,7 +43,7 @@ pub(super) fn start_ranks(
 ) -> anyhow::Result<Exit> {
     // Report once, before anything runs, if the ranks cannot be placed.
     list_ranks(per, topology, usize::from(ranks))?;
-    let mut argv = vec![own_program()?, "run".to_owned()];
+    let mut argv = vec![find_own_program()?, "run".to_owned()];
     if global.quiet {
         argv.push("--quiet".to_owned());
     }
@@ -113,7 +113,7 @@ pub(super) fn place_rank(
     if let Some(name) = visible {
         variables.push((
             name.to_owned(),
-            number_within_vendor(topology, device).to_string(),
+            find_number_within_vendor(topology, device).to_string(),
         ));
         if name == VISIBILITY_VARIABLES[0].1 {
             // By default CUDA numbers the fastest GPU first.
@@ -164,7 +164,7 @@ fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
         let count = match count_name.starts_with("SLURM") {
             true => {
                 let node = read_variable("SLURM_NODEID")?.unwrap_or_default();
-                let own = tasks_on_node(&count, node.parse().unwrap_or(0));
+                let own = parse_tasks_on_node(&count, node.parse().unwrap_or(0));
                 own.with_context(|| format!("{count_name}={count} has no number for this node"))?
             }
             false => number(count_name, &count)?,
@@ -186,7 +186,7 @@ fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
 
 /// The number of tasks on a node, from Slurm's list for all nodes: `4(x2),3` is 4 on the first two
 /// and 3 on the third.
-fn tasks_on_node(list: &str, node: usize) -> Option<usize> {
+fn parse_tasks_on_node(list: &str, node: usize) -> Option<usize> {
     let mut first = 0;
     for part in list.split(',') {
         let (tasks, times) = match part.split_once("(x") {
@@ -204,7 +204,7 @@ fn tasks_on_node(list: &str, node: usize) -> Option<usize> {
 /// The GPUs to use, as indexes among all GPUs, and their vendor's visibility variable. Of several
 /// vendors the one with the most GPUs is used; GPUs that the variable hides already stay hidden.
 fn choose_gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'static str>)> {
-    let all: Vec<&Device> = devices_of_kind(topology, DeviceKind::Gpu).collect();
+    let all: Vec<&Device> = list_devices_of_kind(topology, DeviceKind::Gpu).collect();
     let of_vendor = |vendor: u16| {
         let own = all.iter().enumerate();
         let own = own.filter(move |(_, device)| device.vendor == Some(vendor));
@@ -238,15 +238,16 @@ fn choose_gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Optio
 }
 
 /// A device's index among those of its vendor, by address.
-fn number_within_vendor(topology: &Topology, device: &Device) -> usize {
-    let same = devices_of_kind(topology, device.kind).filter(|other| other.vendor == device.vendor);
+fn find_number_within_vendor(topology: &Topology, device: &Device) -> usize {
+    let same =
+        list_devices_of_kind(topology, device.kind).filter(|other| other.vendor == device.vendor);
     let mut addresses = same.map(|other| &other.address);
     addresses
         .position(|address| *address == device.address)
         .unwrap_or(0)
 }
 
-fn devices_of_kind(topology: &Topology, kind: DeviceKind) -> impl Iterator<Item = &Device> {
+fn list_devices_of_kind(topology: &Topology, kind: DeviceKind) -> impl Iterator<Item = &Device> {
     topology
         .devices
         .iter()
@@ -281,13 +282,13 @@ mod tests {
 
     #[test]
     fn task_lists_of_slurm_are_parsed() {
-        assert_eq!(tasks_on_node("4(x2),3", 0), Some(4));
-        assert_eq!(tasks_on_node("4(x2),3", 1), Some(4));
-        assert_eq!(tasks_on_node("4(x2),3", 2), Some(3));
-        assert_eq!(tasks_on_node("4(x2),3", 3), None);
-        assert_eq!(tasks_on_node("8", 0), Some(8));
+        assert_eq!(parse_tasks_on_node("4(x2),3", 0), Some(4));
+        assert_eq!(parse_tasks_on_node("4(x2),3", 1), Some(4));
+        assert_eq!(parse_tasks_on_node("4(x2),3", 2), Some(3));
+        assert_eq!(parse_tasks_on_node("4(x2),3", 3), None);
+        assert_eq!(parse_tasks_on_node("8", 0), Some(8));
         for list in ["", "x", "4(x", "4(x2"] {
-            assert_eq!(tasks_on_node(list, 0), None, "{list}");
+            assert_eq!(parse_tasks_on_node(list, 0), None, "{list}");
         }
     }
 }

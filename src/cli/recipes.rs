@@ -47,7 +47,7 @@ const BUILT_IN: [(&str, &str); 14] = [
 ];
 
 /// The names of the built-in recipes.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn list_names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 

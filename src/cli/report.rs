@@ -13,7 +13,7 @@ use super::named::{GivenRecord, load_given};
 use super::terminal::Terminal;
 use super::{Exit, diff};
 use pinwise_record::{GateHistory, GateRecord, Kind, StoredRecord, Summary};
-use pinwise_report::page::{Line, PAGE, PageRecord, ShownDiff, WITHOUT_PAGE, page};
+use pinwise_report::page::{Line, PAGE, PageRecord, ShownDiff, WITHOUT_PAGE, fill_page};
 use pinwise_study::gate;
 
 pub(super) fn report(
@@ -80,7 +80,7 @@ fn render_records(template: &str, records: &[GivenRecord]) -> anyhow::Result<Str
         .collect();
     let diffs = diff_with_first(records);
     let histories = list_gate_histories(records);
-    page(template, &shown, &diffs, &histories).context("the report cannot be written")
+    fill_page(template, &shown, &diffs, &histories).context("the report cannot be written")
 }
 
 /// The history, from commit to commit, of each benchmark that several of the records gate.

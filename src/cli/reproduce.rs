@@ -42,10 +42,10 @@ pub(super) fn reproduce(
     let settings = Settings {
         seed: plan::choose_seed(&args.effort),
         budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
-        program: super::surroundings::own_program()?,
+        program: super::surroundings::find_own_program()?,
         id,
         started,
-        host: host_name(),
+        host: find_host_name(),
     };
     let mut reporter = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
@@ -84,7 +84,7 @@ fn select_reports(args: &ReproduceArgs) -> anyhow::Result<Vec<&'static Report>> 
     Ok(vec![found])
 }
 
-fn host_name() -> String {
+fn find_host_name() -> String {
     let found = discover().ok().and_then(|(t, _)| t.identity.hostname);
     found.unwrap_or_else(|| "unknown".to_owned())
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::args::{Global, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs};
 use super::input::read_text;
-use super::surroundings::own_program;
+use super::surroundings::find_own_program;
 use super::terminal::Terminal;
 use super::{Exit, restore};
 use pinwise_machine::linux::{
@@ -88,7 +88,10 @@ fn print_unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit
     let path = path
         .to_str()
         .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
-    terminal.print_data(&pinwise_report::render_systemd_unit(&own_program()?, path))?;
+    terminal.print_data(&pinwise_report::render_systemd_unit(
+        &find_own_program()?,
+        path,
+    ))?;
     Ok(Exit::Done)
 }
 

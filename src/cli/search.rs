@@ -23,8 +23,8 @@ use pinwise_record::{AnyRecord, HostRecord, SearchAnswer, SearchRecord, Stopped}
 use pinwise_study::StudyError;
 use pinwise_study::is_interrupt;
 use pinwise_study::search::SearchPlan;
-pub(super) use plan::{planned_default_threads, rebuild_workload};
-pub(super) use threads::more_threads_than_cpus;
+pub(super) use plan::{find_planned_default_threads, rebuild_workload};
+pub(super) use threads::too_many_threads_error;
 
 pub(super) fn search(
     global: &Global,
@@ -36,7 +36,7 @@ pub(super) fn search(
     }
     check_outputs(
         global,
-        &output_files(&args.results),
+        &list_output_files(&args.results),
         &args.workload.inputs(),
     )?;
     check_store(global)?;
@@ -155,7 +155,7 @@ fn run_and_store(
     }
 }
 
-fn output_files(args: &SearchResultArgs) -> Vec<NamedFile<'_>> {
+fn list_output_files(args: &SearchResultArgs) -> Vec<NamedFile<'_>> {
     let files = [
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Exit;
 use super::args::{Global, ServeArgs};
 use super::opening::store_location;
-use super::surroundings::{named_folder, temporary_folder};
+use super::surroundings::{find_named_folder, find_temporary_folder};
 use super::terminal::Terminal;
 use pinwise_kernels::Scratch;
 use pinwise_machine::linux::{effective_user, owner_of_peer, random_bytes};
@@ -39,7 +39,7 @@ pub(super) fn serve(
     let ticket = args.open.then(new_secret).transpose()?;
     let shown = store.to_string();
     let is_missing = matches!(&store, Location::Sqlite(path) if !path.exists());
-    let spool = super::opening::spool_for(&store, *terminal)?;
+    let spool = super::opening::make_spool(&store, *terminal)?;
     let warning_terminal = *terminal;
     let site = Site {
         page,
@@ -55,7 +55,7 @@ pub(super) fn serve(
     };
     let listen = args.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let server = Server::open(site, listen, args.port)?;
-    let base = format!("http://{}/", browser_address(server.address()));
+    let base = format!("http://{}/", format_browser_address(server.address()));
     warn_if_open(listen, terminal);
     print_address(
         &format!("{base}{}/", secret.word()),
@@ -90,7 +90,7 @@ struct Redirect {
 
 impl Redirect {
     fn write(address: &str) -> anyhow::Result<Self> {
-        let parent = named_folder("XDG_RUNTIME_DIR").unwrap_or_else(temporary_folder);
+        let parent = find_named_folder("XDG_RUNTIME_DIR").unwrap_or_else(find_temporary_folder);
         let folder = Scratch::create(&parent, "pinwise-serve-")
             .context("a folder for the browser's first page")?;
         let path = folder.path().join("open.html");
@@ -123,7 +123,7 @@ fn print_address(address: &str, socket: SocketAddr, terminal: &Terminal) -> anyh
 }
 
 /// The address at which a browser on this machine reaches the site.
-fn browser_address(listening: SocketAddr) -> SocketAddr {
+fn format_browser_address(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),

@@ -12,7 +12,11 @@ use super::Exit;
 use super::args::{Global, SpinAction, SpinArgs};
 use super::terminal::Terminal;
 
-pub(super) fn spin(global: &Global, args: &SpinArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_spin(
+    global: &Global,
+    args: &SpinArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     match &args.action {
         SpinAction::Pause(args) => pause::pause(global, args, terminal),
         SpinAction::Predict(args) => predict::predict(global, args, terminal),

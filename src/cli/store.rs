@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::CopyArgs;
-use super::opening::{parse_location, spool_for};
+use super::opening::{make_spool, parse_location};
 use super::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
@@ -76,7 +76,7 @@ fn open_store(
     terminal: &Terminal,
     open: impl FnOnce(&Location, &Spool) -> Result<Option<Store>, StoreError>,
 ) -> anyhow::Result<Store> {
-    let store = open(location, &spool_for(location, *terminal)?).context(argument)?;
+    let store = open(location, &make_spool(location, *terminal)?).context(argument)?;
     store.with_context(|| format!("{argument}: 'none' is not a store"))
 }
 

@@ -66,8 +66,8 @@ fn describe_change(change: &TagChange, args: &TagArgs) -> String {
         tags => tags.join(", "),
     };
     let mut parts = vec![format!("{}: {}", change.id, list_tags(&change.after))];
-    let added: Vec<&str> = only_in(&change.after, &change.before);
-    let removed: Vec<&str> = only_in(&change.before, &change.after);
+    let added: Vec<&str> = list_only_in(&change.after, &change.before);
+    let removed: Vec<&str> = list_only_in(&change.before, &change.after);
     if !added.is_empty() {
         parts.push(format!("added {}", added.join(", ")));
     }
@@ -85,7 +85,7 @@ fn describe_change(change: &TagChange, args: &TagArgs) -> String {
     format!("{}\n", visible(&parts.join("; ")))
 }
 
-fn only_in<'a>(tags: &'a [String], others: &[String]) -> Vec<&'a str> {
+fn list_only_in<'a>(tags: &'a [String], others: &[String]) -> Vec<&'a str> {
     let only = tags.iter().filter(|tag| !others.contains(tag));
     only.map(String::as_str).collect()
 }

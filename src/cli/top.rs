@@ -35,7 +35,11 @@ const INTERVALS: std::ops::RangeInclusive<Duration> =
 /// Time to measure the tier's overhead before the first frame.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
-pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_top(
+    global: &Global,
+    args: &TopArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let requested_tier = check_arguments(args, terminal)?;
     let is_local = global.machine.is_local();
     // The guardian starts before the machine is open, which makes this process adopt orphans.

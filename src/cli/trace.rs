@@ -141,14 +141,14 @@ fn trace_command(
         machine,
     )?;
     let request = command.request();
-    let topology = topology_with_interrupts(args, machine)?;
+    let topology = load_topology_with_interrupts(args, machine)?;
     let plan = TracePlan {
         subject: Subject::Command(&request),
         source: command.source(),
         tiers: &machine.tiers(),
         tier,
         limit: args.limit,
-        calibration: calibration_time(args),
+        calibration: choose_calibration_time(args),
         interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
@@ -167,14 +167,14 @@ fn trace_running(
         Some(pid) => subject::find_process(pid)?,
         None => (Subject::Everything, TraceSource::Machine),
     };
-    let topology = topology_with_interrupts(args, machine)?;
+    let topology = load_topology_with_interrupts(args, machine)?;
     let plan = TracePlan {
         subject,
         source,
         tiers: &machine.tiers(),
         tier,
         limit: Some(args.limit.unwrap_or(DEFAULT_DURATION)),
-        calibration: calibration_time(args),
+        calibration: choose_calibration_time(args),
         interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
@@ -184,7 +184,7 @@ fn trace_running(
 }
 
 /// The topology with the names of interrupts, if `--interrupts` was given.
-fn topology_with_interrupts(
+fn load_topology_with_interrupts(
     args: &TraceArgs,
     machine: &mut dyn Tracer,
 ) -> anyhow::Result<Option<Topology>> {
@@ -198,7 +198,7 @@ fn topology_with_interrupts(
     Ok(Some(topology))
 }
 
-const fn calibration_time(args: &TraceArgs) -> Duration {
+const fn choose_calibration_time(args: &TraceArgs) -> Duration {
     if args.no_cost {
         Duration::ZERO
     } else {

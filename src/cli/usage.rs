@@ -15,7 +15,7 @@ pub(super) fn parse(
     config: &config::Config,
     arguments: &[OsString],
 ) -> Result<ArgMatches, clap::Error> {
-    let extent = idioms::requested_help(arguments);
+    let extent = idioms::find_requested_help(arguments);
     let read = |command| config.apply(command).try_get_matches_from(arguments);
     if extent == HelpExtent::None && !config.changes_commands() {
         match read(args::called_command_line()) {
@@ -23,7 +23,7 @@ pub(super) fn parse(
             parsed => return parsed,
         }
     }
-    read(args::command(extent))
+    read(args::build_command(extent))
 }
 
 /// Prints help or the version to standard output; anything else is an error, printed in one line

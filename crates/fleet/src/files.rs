@@ -85,13 +85,13 @@ impl Folder {
     /// Its files can be looked up and created, but not listed.
     pub(super) fn open_parent(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
-        folder.fail_if(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
+        folder.fail_if(users.reason_replaceable(&folder.metadata()?, find_owner_of_root()?))?;
         Ok(folder)
     }
 
     /// Opens a folder step by step from `/`, and checks every folder above the last.
     fn descend(path: &Path, users: &Users, makes_missing: bool) -> Result<Self, FolderError> {
-        let owner = owner_of_root()?;
+        let owner = find_owner_of_root()?;
         let root = Self::open(Path::new("/"));
         let mut folder = root.map_err(|error| FolderError::file(path, error))?;
         for part in path.components() {
@@ -445,7 +445,7 @@ fn check_name(name: &str) -> io::Result<&str> {
     Ok(name)
 }
 
-fn owner_of_root() -> Result<u32, FolderError> {
+fn find_owner_of_root() -> Result<u32, FolderError> {
     let root = Path::new("/");
     let found = std::fs::symlink_metadata(root).map_err(|e| FolderError::file(root, e))?;
     Ok(found.uid())

@@ -134,7 +134,7 @@ impl Attempt<'_> {
         let (end, elapsed) = runner.run(step, &stem);
         let [out, err] = self.node_folder.take_output(&step.name, self.number);
         let body = self.make_record(step, &end, out);
-        let stderr = last_lines(&err.unwrap_or_default());
+        let stderr = keep_last_lines(&err.unwrap_or_default());
         let elapsed_s = elapsed.as_secs_f64();
         let ended = runner.now();
         let why = match body {
@@ -206,7 +206,7 @@ impl Attempt<'_> {
 }
 
 /// The last lines of a text, each of limited length.
-fn last_lines(text: &str) -> Vec<String> {
+fn keep_last_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let from = lines.len().saturating_sub(MAX_STDERR_LINES);
     let shorten = |line: &&str| {

@@ -301,7 +301,7 @@ impl NodeFolder {
         let folder = &self.open()?;
         let mut unusable = Vec::new();
         let attempts = list_attempts(folder)?;
-        let begun = read_attempts(folder, &attempts, &mut unusable);
+        let starts = read_starts(folder, &attempts, &mut unusable);
         let mut done = Vec::new();
         let mut steps = Vec::new();
         let mut figures = Vec::new();
@@ -329,8 +329,8 @@ impl NodeFolder {
             }
         }
         let is_complete = steps.iter().all(|step| step.state == StepState::Done);
-        let newest = begun.last().cloned();
-        let latest_with_host = begun.iter().rev().find(|b| b.host.is_some());
+        let newest = starts.last().cloned();
+        let latest_with_host = starts.iter().rev().find(|b| b.host.is_some());
         let mut tags = fleet.tags.clone();
         tags.push(FleetRecord::tag(&fleet.id));
         tags.sort_unstable();
@@ -338,7 +338,7 @@ impl NodeFolder {
         let record = FleetNode {
             header: Header::new(
                 FleetNode::join_id(&fleet.id, &self.name),
-                begun
+                starts
                     .first()
                     .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
                 tags,
@@ -355,7 +355,7 @@ impl NodeFolder {
             figures,
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
         };
-        let ended = read_ended(folder, newest.as_ref(), &mut unusable);
+        let ended = read_end(folder, newest.as_ref(), &mut unusable);
         Ok(NodeSnapshot {
             record,
             done,
@@ -397,25 +397,21 @@ fn list_attempts(folder: &Folder) -> Result<Vec<u32>, FolderError> {
     Ok(numbers)
 }
 
-fn read_attempts(
-    folder: &Folder,
-    attempts: &[u32],
-    unusable: &mut Vec<String>,
-) -> Vec<AttemptStart> {
-    let mut found = Vec::new();
+fn read_starts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) -> Vec<AttemptStart> {
+    let mut starts = Vec::new();
     for attempt in attempts {
         match folder.read_json::<AttemptStart>(&format!("begun-{attempt}.json")) {
-            Ok(begun) => found.push(AttemptStart {
+            Ok(start) => starts.push(AttemptStart {
                 attempt: *attempt,
-                ..begun
+                ..start
             }),
             Err(error) => unusable.push(error.to_string()),
         }
     }
-    found
+    starts
 }
 
-fn read_ended(
+fn read_end(
     folder: &Folder,
     newest: Option<&AttemptStart>,
     unusable: &mut Vec<String>,

@@ -194,7 +194,7 @@ fn take_logarithms(values: &[f64]) -> Vec<f64> {
 }
 
 fn compare_settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
-    let (usual_a, usual_b) = (usual_settings(a), usual_settings(b));
+    let (usual_a, usual_b) = (list_usual_settings(a), list_usual_settings(b));
     let mut names: Vec<&str> = usual_a.keys().chain(usual_b.keys()).copied().collect();
     names.sort_unstable();
     names.dedup();
@@ -206,7 +206,7 @@ fn compare_settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
     changes.filter(|change| change.a != change.b).collect()
 }
 
-fn usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
+fn list_usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
     let columns = side.nodes.attributes.columns.iter();
     columns
         .zip(&side.group.usual)
@@ -221,7 +221,7 @@ fn usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
 fn summarize(changes: &[FleetFigureChange]) -> String {
     let figures = changes.len();
     let describe = |change: &FleetFigureChange| {
-        let (more, less) = direction(&change.unit);
+        let (more, less) = name_direction(&change.unit);
         let by = describe_change(change.ratio, more, less);
         format!("{} · {} is {by}", change.step, change.name)
     };
@@ -250,7 +250,7 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
 }
 
 /// Words for more and less of a unit.
-fn direction(unit: &str) -> (&'static str, &'static str) {
+fn name_direction(unit: &str) -> (&'static str, &'static str) {
     let is_time = matches!(unit, "s" | "ms" | "µs" | "us" | "ns" | "ps" | "cycles");
     if is_time {
         ("longer", "shorter")

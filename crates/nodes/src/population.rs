@@ -97,7 +97,7 @@ impl Population {
         for step in &nodes.steps_with_figures() {
             let step_figures = nodes.figures.iter().filter(|f| f.step == *step);
             let widths: Vec<Vec<f64>> = step_figures
-                .map(|figure| log_widths(figure, &group.nodes))
+                .map(|figure| list_log_widths(figure, &group.nodes))
                 .filter(|widths| are_most_known(widths))
                 .collect();
             if widths.is_empty() {
@@ -264,7 +264,7 @@ fn make_measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure>
 }
 
 /// Logarithms of the relative widths of a figure's intervals; NaN without an interval.
-fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
+fn list_log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
     let lows = Nodes::select(&figure.lows, nodes);
     let highs = Nodes::select(&figure.highs, nodes);
     let log_width = |(low, high): (f64, f64)| {

@@ -1,7 +1,7 @@
 //! A bench as text: the gain from the second CPU of a core, speed-ups by threads and placement, the
 //! gain from builds, and a summary.
 
-use super::comparison::{describe_findings, heading};
+use super::comparison::{describe_findings, format_heading};
 use super::style::{Palette, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, signed_percent, three_digits};
@@ -16,22 +16,25 @@ const NAME_WIDTH: usize = 14;
 /// The whole bench for a terminal.
 #[must_use]
 pub fn render_bench(record: &Bench, palette: Palette) -> String {
-    let mut text = heading(&record.title(), &record.host, None, palette);
+    let mut text = format_heading(&record.title(), &record.host, None, palette);
     let kernels_for = |question: Question| -> Vec<&BenchKernel> {
         let kernels = record.kernels.iter();
         kernels
             .filter(|kernel| kernel.question == question)
             .collect()
     };
-    text.push_str(&smt_table(record, palette));
+    text.push_str(&format_smt_table(record, palette));
     for kernel in kernels_for(Question::Scaling) {
-        text.push_str(&scaling_table(kernel, palette));
+        text.push_str(&format_scaling_table(kernel, palette));
     }
-    text.push_str(&builds_table(&kernels_for(Question::Builds), palette));
+    text.push_str(&format_builds_table(
+        &kernels_for(Question::Builds),
+        palette,
+    ));
     for kernel in kernels_for(Question::Sizes) {
-        text.push_str(&sizes_table(kernel, palette));
+        text.push_str(&format_sizes_table(kernel, palette));
     }
-    text.push_str(&scores_table(record, palette));
+    text.push_str(&format_scores_table(record, palette));
     text.push_str(&list_conclusions(record, palette));
     text.push_str(&describe_findings(&record.findings, palette));
     text.push('\n');
@@ -56,7 +59,7 @@ fn format_gain(share: Option<Estimate>) -> String {
     }
 }
 
-fn smt_table(record: &Bench, palette: Palette) -> String {
+fn format_smt_table(record: &Bench, palette: Palette) -> String {
     let find = |name: &str, question: Question| {
         let mut kernels = record.kernels.iter();
         kernels.find(|k| k.kernel == name && k.question == question)
@@ -141,7 +144,7 @@ fn format_speed_up(cell: &BenchCell) -> String {
     format!("{:.2}{half}{efficiency}", speed_up.value)
 }
 
-fn kernel_heading(kernel: &BenchKernel, palette: Palette) -> String {
+fn format_kernel_heading(kernel: &BenchKernel, palette: Palette) -> String {
     let title = palette.strong(&visible(&kernel.kernel));
     let baseline = kernel.baseline_cell();
     let baseline = baseline.map_or_else(String::new, |cell| {
@@ -156,7 +159,7 @@ fn kernel_heading(kernel: &BenchKernel, palette: Palette) -> String {
 }
 
 /// A table of speed-ups, threads × placements.
-fn scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
+fn format_scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
     let mut families: Vec<&str> = Vec::new();
     let mut threads: Vec<usize> = Vec::new();
     for cell in &kernel.cells {
@@ -167,7 +170,7 @@ fn scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
             threads.push(cell.threads);
         }
     }
-    let mut text = kernel_heading(kernel, palette);
+    let mut text = format_kernel_heading(kernel, palette);
     for part in families.chunks(MAX_PLACEMENTS) {
         let mut header = vec!["threads".to_owned()];
         header.extend(part.iter().map(|family| shorten(family, NAME_WIDTH)));
@@ -176,7 +179,7 @@ fn scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
             let mut row = vec![threads.to_string()];
             row.extend(
                 part.iter()
-                    .map(|family| cell_text(kernel, *threads, family)),
+                    .map(|family| format_cell_text(kernel, *threads, family)),
             );
             row
         };
@@ -186,7 +189,7 @@ fn scaling_table(kernel: &BenchKernel, palette: Palette) -> String {
 }
 
 /// The text of a cell; one that was merged with another names that.
-fn cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
+fn format_cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
     let mut of_row = kernel.cells.iter().filter(|cell| cell.threads == threads);
     if let Some(cell) = of_row.clone().find(|cell| cell.family == family) {
         return format_speed_up(cell);
@@ -200,7 +203,7 @@ fn cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
 }
 
 /// A table of speed-ups, kernels × instruction sets.
-fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
+fn format_builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
     let Some(first) = kernels.first() else {
         return String::new();
     };
@@ -256,7 +259,7 @@ fn format_time_ratio(cell: &BenchCell) -> String {
     }
 }
 
-fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
+fn format_sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
     let rows = kernel
         .cells
         .iter()
@@ -272,13 +275,13 @@ fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
     let header = ["size", "threads", "rate", "time over the first"];
     format!(
         "{}{}",
-        kernel_heading(kernel, palette),
+        format_kernel_heading(kernel, palette),
         table(&header, rows)
     )
 }
 
 /// A table of the scores of the most threads, or the newest build; the record has the others.
-fn scores_table(record: &Bench, palette: Palette) -> String {
+fn format_scores_table(record: &Bench, palette: Palette) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (index, score) in record.scores.iter().enumerate() {
         let is_same = |other: &&pinwise_record::GroupScore| {

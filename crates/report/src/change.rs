@@ -34,7 +34,7 @@ pub fn render_record_diff(record: &DiffRecord, palette: Palette) -> String {
         "{}\n\n",
         palette.strong(&paragraph("", "", &record.sentence))
     ));
-    text.push_str(&figures_table(&record.figures));
+    text.push_str(&format_figures_table(&record.figures));
     text.push('\n');
     if record.figures.len() > 1 {
         for figure in &record.figures {
@@ -58,7 +58,7 @@ fn describe_side(letter: &str, side: &ComparedRecord, palette: Palette) -> Strin
     )
 }
 
-fn figures_table(figures: &[FigureChange]) -> String {
+fn format_figures_table(figures: &[FigureChange]) -> String {
     let rows = figures.iter().map(|figure| {
         let ratio =
             |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:.4}"));
@@ -76,13 +76,13 @@ fn figures_table(figures: &[FigureChange]) -> String {
             value(figure.b),
             ratio(figure.ratio),
             interval,
-            verdict_word(figure.verdict).to_owned(),
+            name_verdict(figure.verdict).to_owned(),
         ]
     });
     table(&["", "A", "B", "B/A", "interval", "B is"], rows.collect())
 }
 
-const fn verdict_word(verdict: ChangeVerdict) -> &'static str {
+const fn name_verdict(verdict: ChangeVerdict) -> &'static str {
     match verdict {
         ChangeVerdict::Lower => "lower",
         ChangeVerdict::Higher => "higher",

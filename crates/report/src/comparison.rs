@@ -10,7 +10,7 @@ use pinwise_record::{
     Stopped, VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
-pub(super) use traced::markdown as traced_markdown;
+pub(super) use traced::format_traced_arms;
 
 /// The most columns of an arm's name in the table.
 const NAME_WIDTH: usize = 26;
@@ -34,11 +34,11 @@ pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String
         finding.severity == Severity::Note && !REQUESTED_CHECKS.contains(&finding.check.as_str())
     };
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
-    let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
+    let mut text = format_heading(&record.title(), &record.host, Some(&record.metric), palette);
     text.push('\n');
     match &record.joint {
-        Some(joint) => text.push_str(&joint::programs_table(joint)),
-        None => text.push_str(&arms_table(record)),
+        Some(joint) => text.push_str(&joint::format_programs_table(joint)),
+        None => text.push_str(&format_arms_table(record)),
     }
     text.push_str(&describe_limits(record));
     text.push_str(&cpu_time(record));
@@ -57,7 +57,7 @@ pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String
 #[must_use]
 pub fn render_comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
-    text.push_str(&heading(
+    text.push_str(&format_heading(
         &record.title(),
         &record.host,
         Some(&record.metric),
@@ -65,10 +65,10 @@ pub fn render_comparison(record: &Comparison, palette: Palette) -> String {
     ));
     text.push('\n');
     if let Some(joint) = &record.joint {
-        text.push_str(&joint::programs_table(joint));
+        text.push_str(&joint::format_programs_table(joint));
         text.push('\n');
     }
-    text.push_str(&arms_table(record));
+    text.push_str(&format_arms_table(record));
     text.push_str(&describe_threads(record));
     if !record.contrasts.is_empty() {
         text.push('\n');
@@ -90,7 +90,7 @@ pub fn render_comparison(record: &Comparison, palette: Palette) -> String {
 }
 
 /// A line with the title of an experiment, and one with its machine and metric.
-pub(super) fn heading(
+pub(super) fn format_heading(
     title: &str,
     host: &HostRecord,
     metric: Option<&MetricRecord>,
@@ -117,15 +117,17 @@ pub(super) fn describe_host(host: &HostRecord) -> String {
     )
 }
 
-fn arms_table(record: &Comparison) -> String {
+fn format_arms_table(record: &Comparison) -> String {
     if let [arm] = record.arms.as_slice() {
-        return single_arm_table(record, arm);
+        return format_single_arm_table(record, arm);
     }
     let header = [
         "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
     ];
     let arms = record.arms.iter().filter(|arm| !arm.eliminated);
-    let rows = arms.map(|arm| arm_row(record, arm).to_vec()).collect();
+    let rows = arms
+        .map(|arm| format_arm_row(record, arm).to_vec())
+        .collect();
     // If a finding speaks of the medians, their column must not be left out.
     let is_about_medians = |finding: &Finding| finding.check == "medians_differ";
     let first_to_hide: &[&str] = match record.findings.iter().any(is_about_medians) {
@@ -148,8 +150,8 @@ fn arms_table(record: &Comparison) -> String {
 }
 
 /// The table of an experiment with one arm, with the interval of its median.
-fn single_arm_table(record: &Comparison, arm: &Arm) -> String {
-    let [name, cpus, typical, .., spread, _] = arm_row(record, arm);
+fn format_single_arm_table(record: &Comparison, arm: &Arm) -> String {
+    let [name, cpus, typical, .., spread, _] = format_arm_row(record, arm);
     let ends = arm.estimate.and_then(|e| e.low.zip(e.high));
     let interval = ends.map_or_else(String::new, |(low, high)| {
         let [low, high] = [low, high].map(|end| quantity(end, &record.metric.unit));
@@ -171,7 +173,7 @@ fn describe_threads(record: &Comparison) -> String {
     lines.collect()
 }
 
-fn arm_row(record: &Comparison, arm: &Arm) -> [String; 7] {
+fn format_arm_row(record: &Comparison, arm: &Arm) -> [String; 7] {
     let unit = &record.metric.unit;
     let typical = format_typical(arm, unit);
     let spread = arm

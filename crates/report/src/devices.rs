@@ -18,7 +18,7 @@ const MAX_SIMILAR: usize = 2;
 const INTERRUPTS_COLUMN: usize = 4;
 
 /// The table; empty if there is no device.
-pub(super) fn devices_table(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn format_devices_table(record: &TopologyRecord, palette: Palette) -> String {
     if record.devices.is_empty() {
         return String::new();
     }
@@ -35,7 +35,11 @@ pub(super) fn devices_table(record: &TopologyRecord, palette: Palette) -> String
             count if count > MAX_SIMILAR + 1 => MAX_SIMILAR,
             count => count,
         };
-        rows.extend(group[..shown].iter().map(|device| device_row(device)));
+        rows.extend(
+            group[..shown]
+                .iter()
+                .map(|device| format_device_row(device)),
+        );
         if let [first, .., last] = &group[shown..] {
             let more = group.len() - shown;
             rows.push(vec![
@@ -147,7 +151,7 @@ fn fit_models(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
     }
 }
 
-fn device_row(device: &DeviceRecord) -> Vec<String> {
+fn format_device_row(device: &DeviceRecord) -> Vec<String> {
     let names: Vec<String> = device.names.iter().map(|name| visible(name)).collect();
     let name = match names.is_empty() {
         true => "-".to_owned(),

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::comparison::{
-    REQUESTED_CHECKS, format_effect, format_typical, or_dash, traced_markdown,
+    REQUESTED_CHECKS, format_effect, format_traced_arms, format_typical, or_dash,
 };
-use super::style::{markdown_cell as cell, visible};
+use super::style::{format_markdown_cell as cell, visible};
 use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
 
@@ -41,7 +41,7 @@ const RUN_COLUMNS: [RunColumn; 23] = [
 ];
 
 /// The names of a run's columns.
-pub(super) fn run_columns() -> impl Iterator<Item = &'static str> {
+pub(super) fn list_run_columns() -> impl Iterator<Item = &'static str> {
     RUN_COLUMNS.into_iter().map(|(name, _)| name)
 }
 
@@ -49,18 +49,18 @@ pub(super) fn run_columns() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn list_run_rows(record: &Comparison) -> Table {
     let own = ["arm", "cpus"];
-    let mut table = Table::new(own.into_iter().chain(run_columns()));
+    let mut table = Table::new(own.into_iter().chain(list_run_columns()));
     for arm in &record.arms {
         for run in &arm.runs {
             let own = [Cell::text(&arm.name), Cell::text(&arm.cpus)];
-            table.push(own.into_iter().chain(run_cells(run)));
+            table.push(own.into_iter().chain(make_run_cells(run)));
         }
     }
     table
 }
 
 /// The cells of a run.
-pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
+pub(super) fn make_run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
     RUN_COLUMNS.into_iter().map(|(_, cell)| cell(run))
 }
 
@@ -94,7 +94,7 @@ pub fn render_markdown(record: &Comparison) -> String {
     for asked in findings.filter(|finding| REQUESTED_CHECKS.contains(&finding.check.as_str())) {
         text.push_str(&format!("\n{}\n", visible(&asked.sentence)));
     }
-    text.push_str(&traced_markdown(record));
+    text.push_str(&format_traced_arms(record));
     text
 }
 

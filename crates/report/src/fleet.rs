@@ -40,7 +40,7 @@ pub fn render_fleet_report(record: &FleetReport, palette: Palette) -> String {
         ))
     );
     text.push_str(&list_groups(&record.groups, palette));
-    text.push_str(&outliers_table(record, palette));
+    text.push_str(&format_outliers_table(record, palette));
     text.push_str(&list_common_properties(record, palette));
     text.push_str(&describe_findings(&record.findings, palette));
     text.push_str(&describe_method(record, palette));
@@ -90,7 +90,7 @@ fn is_listed(name: &str) -> bool {
     )
 }
 
-fn outliers_table(record: &FleetReport, palette: Palette) -> String {
+fn format_outliers_table(record: &FleetReport, palette: Palette) -> String {
     if record.outliers.is_empty() {
         return String::new();
     }
@@ -101,7 +101,7 @@ fn outliers_table(record: &FleetReport, palette: Palette) -> String {
     let mut rows = Vec::new();
     for node_outliers in nodes.iter().take(MAX_NODES) {
         for (at, outlier) in node_outliers.iter().take(MAX_ROWS_PER_NODE).enumerate() {
-            rows.push(outlier_row(outlier, at == 0));
+            rows.push(format_outlier_row(outlier, at == 0));
         }
         if node_outliers.len() > MAX_ROWS_PER_NODE {
             let more = format!("and {} more", node_outliers.len() - MAX_ROWS_PER_NODE);
@@ -122,7 +122,7 @@ fn outliers_table(record: &FleetReport, palette: Palette) -> String {
     text
 }
 
-fn outlier_row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
+fn format_outlier_row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     let node = if is_first {
         shorten(&outlier.node, NODE_WIDTH)
     } else {

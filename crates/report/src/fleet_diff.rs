@@ -47,7 +47,7 @@ pub fn render_fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         "\n{}\n",
         palette.strong("Figures, the largest change first")
     ));
-    let rows = record.figures.iter().map(figure_row).collect();
+    let rows = record.figures.iter().map(format_figure_row).collect();
     text.push_str(&table(
         &["figure", "A", "B", "B/A", "95 % interval", "differs"],
         rows,
@@ -74,7 +74,7 @@ fn describe_side(letter: &str, side: &FleetSide, palette: Palette) -> String {
     format!("{}\n", palette.faint(&line))
 }
 
-fn figure_row(figure: &FleetFigureChange) -> Vec<String> {
+fn format_figure_row(figure: &FleetFigureChange) -> Vec<String> {
     let interval = match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
         _ => "–".to_owned(),

@@ -110,14 +110,14 @@ pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
         out += "\nSteps\n";
         out += &table(
             &["step", "state", "took", "record or reason"],
-            step_rows(&record.steps),
+            format_step_rows(&record.steps),
         );
     }
     if !record.figures.is_empty() {
         out += "\nFigures\n";
         out += &table(
             &["step", "figure", "value", "interval"],
-            figure_rows(record),
+            format_figure_rows(record),
         );
     }
     if !record.settings.is_empty() {
@@ -129,7 +129,7 @@ pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
     out
 }
 
-fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
+fn format_step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
     let row = |step: &NodeStep| {
         let state = match step.state {
             StepState::Done => "done",
@@ -147,7 +147,7 @@ fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
     steps.iter().map(row).collect()
 }
 
-fn figure_rows(record: &FleetNode) -> Vec<Vec<String>> {
+fn format_figure_rows(record: &FleetNode) -> Vec<Vec<String>> {
     let figures = record.figures.iter().map(|figure| {
         let shown = |value: f64| quantity(value, &figure.unit);
         let interval = figure

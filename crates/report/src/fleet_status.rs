@@ -30,7 +30,7 @@ pub fn render_fleet_status(status: &FleetStatus, palette: Palette) -> String {
         counts.join(", "),
         status.asked
     );
-    text.push_str(&nodes_table(status));
+    text.push_str(&format_nodes_table(status));
     if status.nodes.len() > MAX_SHOWN {
         let more = status.nodes.len() - MAX_SHOWN;
         text.push_str(&format!("… and {more} more (--format json has all)\n"));
@@ -44,7 +44,7 @@ pub fn render_fleet_status(status: &FleetStatus, palette: Palette) -> String {
 }
 
 /// A row for each node, with its step and reason below it.
-fn nodes_table(status: &FleetStatus) -> String {
+fn format_nodes_table(status: &FleetStatus) -> String {
     let shown = || status.nodes.iter().take(MAX_SHOWN);
     if status.nodes.is_empty() {
         return String::new();
@@ -65,7 +65,7 @@ fn nodes_table(status: &FleetStatus) -> String {
     for (line, node) in lines.zip(shown()) {
         text.push_str(line);
         text.push('\n');
-        let reason = step_and_reason(node);
+        let reason = format_step_and_reason(node);
         if !reason.is_empty() {
             text.push_str(&paragraph("      ", "      ", &reason));
             text.push('\n');
@@ -74,7 +74,7 @@ fn nodes_table(status: &FleetStatus) -> String {
     text
 }
 
-fn step_and_reason(node: &NodeStatus) -> String {
+fn format_step_and_reason(node: &NodeStatus) -> String {
     let words = [node.step.as_deref(), node.why.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(visible).collect();
     words.join(": ")

@@ -1,6 +1,6 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
-use super::comparison::{describe_findings, describe_host, heading};
+use super::comparison::{describe_findings, describe_host, format_heading};
 use super::style::{Palette, paragraph, quantity, shorten, table_without, visible, width};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
@@ -13,7 +13,7 @@ const NAME_WIDTH: usize = 30;
 /// The whole gate for a terminal.
 #[must_use]
 pub fn render_gate(record: &GateRecord, palette: Palette) -> String {
-    let mut text = heading(&record.title(), &record.host, None, palette);
+    let mut text = format_heading(&record.title(), &record.host, None, palette);
     let header = [
         "benchmark",
         record.base.name.as_str(),
@@ -25,11 +25,11 @@ pub fn render_gate(record: &GateRecord, palette: Palette) -> String {
     ];
     let header = header.map(|word| shorten(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let least = [header[5], header[1], header[2]];
-    let rows = order_by_outcome(record).map(benchmark_row);
+    let optional = [header[5], header[1], header[2]];
+    let rows = order_by_outcome(record).map(format_benchmark_row);
     text.push_str(&format!(
         "\n{}",
-        table_without(&least, &[], &header, rows.collect())
+        table_without(&optional, &[], &header, rows.collect())
     ));
     for benchmark in order_by_outcome(record).filter(|benchmark| needs_sentence(benchmark)) {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
@@ -92,7 +92,7 @@ fn needs_sentence(benchmark: &GateBenchmark) -> bool {
         || benchmark.is_open_but_for_cpu()
 }
 
-fn benchmark_row(benchmark: &GateBenchmark) -> Vec<String> {
+fn format_benchmark_row(benchmark: &GateBenchmark) -> Vec<String> {
     let (medians, unit) = benchmark.decisive_medians();
     let [base, head] = medians.map(|value| match value {
         Some(value) => quantity(value, unit),
@@ -167,7 +167,7 @@ pub fn render_gate_markdown(record: &GateRecord) -> String {
     };
     let (quiet, loud): (Vec<_>, Vec<_>) = order_by_outcome(record).partition(is_quiet);
     if !loud.is_empty() {
-        text.push_str(&format!("\n{}", markdown_table(record, &loud)));
+        text.push_str(&format!("\n{}", format_markdown_table(record, &loud)));
     }
     for benchmark in loud.iter().filter(|benchmark| needs_sentence(benchmark)) {
         text.push_str(&format!("\n{}\n", escape_markdown(&benchmark.sentence)));
@@ -176,7 +176,7 @@ pub fn render_gate_markdown(record: &GateRecord) -> String {
         text.push_str(&format!(
             "\n<details><summary>{} passed</summary>\n\n{}\n</details>\n",
             count(quiet.len(), "benchmark"),
-            markdown_table(record, &quiet)
+            format_markdown_table(record, &quiet)
         ));
     }
     for finding in &record.findings {
@@ -224,14 +224,14 @@ fn escape_markdown(text: &str) -> String {
     text
 }
 
-fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String {
+fn format_markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String {
     let mut text = format!(
         "| benchmark | {} | {} | change | interval | pairs | verdict |\n|:---|---:|---:|---:|:---|---:|:---|\n",
         escape_markdown(&record.base.name),
         escape_markdown(&record.head.name)
     );
     for benchmark in benchmarks {
-        let mut cells = benchmark_row(benchmark);
+        let mut cells = format_benchmark_row(benchmark);
         cells[0].clone_from(&benchmark.name);
         let cells: Vec<String> = cells.iter().map(|text| escape_markdown(text)).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
@@ -314,8 +314,14 @@ mod tests {
             format_effect(&benchmark(true)),
             ["+5.0 % CPU", "+1.0 to +9.0 %"]
         );
-        assert_eq!(benchmark_row(&benchmark(true))[1..3], ["400 ms", "420 ms"]);
-        assert_eq!(benchmark_row(&benchmark(false))[1..3], ["2.00 s", "1.90 s"]);
+        assert_eq!(
+            format_benchmark_row(&benchmark(true))[1..3],
+            ["400 ms", "420 ms"]
+        );
+        assert_eq!(
+            format_benchmark_row(&benchmark(false))[1..3],
+            ["2.00 s", "1.90 s"]
+        );
         assert_eq!(
             format_effect(&benchmark(false)),
             ["+2.0 %", "+1.0 to +9.0 %"]

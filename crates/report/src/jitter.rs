@@ -40,13 +40,18 @@ pub fn render_jitter(record: &JitterRecord, palette: Palette) -> String {
             "time lost",
             "mostly to",
         ],
-        record.cpus.iter().take(MAX_CPUS).map(cpu_row).collect(),
+        record
+            .cpus
+            .iter()
+            .take(MAX_CPUS)
+            .map(format_cpu_row)
+            .collect(),
     );
     if record.cpus.len() > MAX_CPUS {
         let more = record.cpus.len() - MAX_CPUS;
         out += &format!("  and {more} more CPUs in the record\n");
     }
-    out += &causes_table(record, palette);
+    out += &format_causes_table(record, palette);
     out += &describe_counters(record, palette);
     out += &format!("\n{}\n", describe_isolation(&record.isolation));
     out += &describe_findings(&record.findings, palette);
@@ -96,7 +101,7 @@ pub fn list_jitter_rows(record: &JitterRecord) -> Table {
     table
 }
 
-fn cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {
+fn format_cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {
     let us = |us: Option<f64>| us.map_or_else(|| "–".to_owned(), |us| seconds(us * 1e-6));
     let main = cpu.causes.iter().take(MAIN_CAUSES);
     let main: Vec<String> = main.map(JitterCauseRecord::label).collect();
@@ -112,7 +117,7 @@ fn cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {
 }
 
 /// The causes of the gaps of all CPUs.
-fn causes_table(record: &JitterRecord, palette: Palette) -> String {
+fn format_causes_table(record: &JitterRecord, palette: Palette) -> String {
     if record.causes_unavailable.is_some() || record.causes.is_empty() {
         return String::new();
     }

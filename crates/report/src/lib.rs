@@ -1,9 +1,10 @@
 //! Lays records out as text, CSV, Markdown, hyperfine's JSON and hwloc's XML.
 //!
-//! Functions such as [`render_bench`] return the text of a record, those such as [`list_bench_rows`]
-//! its rows for CSV. All are pure: they compute nothing that is not in the record, print nothing and
-//! open no file. Text fits 80 columns and is understandable without colour. Strings from commands
-//! and hosts may be hostile: their control characters are made visible.
+//! Functions such as [`render_bench`] return the text of a record, those such as
+//! [`list_bench_rows`] its rows for CSV. All are pure: they compute nothing that is not in the
+//! record, print nothing and open no file. Text fits 80 columns and is understandable without
+//! colour. Strings from commands and hosts may be hostile: their control characters are made
+//! visible.
 //!
 //! ```
 //! use pinwise_record::TopologyRecord;
@@ -84,7 +85,7 @@ pub use prediction::render_prediction;
 pub use profile::{ProfileShown, render_folded, render_profile};
 pub use profile_diff::render_profile_diff;
 pub use recipes::render_recipes;
-pub use render::{describe_applied, list_rows, partly, render_record};
+pub use render::{describe_applied, list_rows, render_partly_read, render_record};
 pub use reproduction::{ReportRow, render_report_list, render_reproduction};
 pub use rules::{render_rule_change, render_rules, render_systemd_unit};
 pub use search::{list_search_rows, render_search};

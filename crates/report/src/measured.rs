@@ -14,7 +14,7 @@ use pinwise_topology::CpuSet;
 const MAX_LISTED_GROUPS: usize = 8;
 
 /// Everything that was measured, as text.
-pub(super) fn measured(found: &Measured, palette: Palette) -> String {
+pub(super) fn describe_measured(found: &Measured, palette: Palette) -> String {
     let mut text = list_verdicts(found, palette);
     text.push_str(&matrix::describe_latencies(found, palette));
     let found_levels = Levels {
@@ -24,18 +24,18 @@ pub(super) fn measured(found: &Measured, palette: Palette) -> String {
         notes: &found.notes,
     };
     text.push_str(&list_levels(&found_levels, palette));
-    text.push_str(&figures::figures_tables(found, palette));
+    text.push_str(&figures::format_figures_tables(found, palette));
     text.push_str(&over_time::describe_drift(found, palette));
     text.push_str(&over_time::describe_effort(&found.effort, palette));
     text
 }
 
-fn heading(title: &str, palette: Palette) -> String {
+fn format_heading(title: &str, palette: Palette) -> String {
     format!("\n{}\n", palette.strong(title))
 }
 
 /// A warning above the reported topology if the measurement contradicts it; else empty.
-pub(super) fn contradiction_line(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn format_contradiction_line(record: &TopologyRecord, palette: Palette) -> String {
     let levels: Vec<String> = record
         .contradictions
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn contradiction_line(record: &TopologyRecord, palette: Palette) -> S
 }
 
 /// The last lines, next to the prompt: whether the report is right, and advice.
-pub(super) fn closing_lines(record: &TopologyRecord, palette: Palette) -> String {
+pub(super) fn format_closing_lines(record: &TopologyRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &visible(&record.summary()));
     let contradiction = record.contradictions.first();
     let agrees = |v: &LevelVerdict| v.verdict == Agreement::Agrees;
@@ -81,27 +81,31 @@ pub(super) fn closing_lines(record: &TopologyRecord, palette: Palette) -> String
 
 /// Lists contradictions first, then levels that are confirmed in part, then the others.
 fn list_verdicts(found: &Measured, palette: Palette) -> String {
-    let mut text = heading("Reported versus measured", palette);
-    let with_verdict =
-        |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
+    let mut text = format_heading("Reported versus measured", palette);
+    let with_verdict = |agreement: Agreement| {
+        found
+            .verdicts
+            .iter()
+            .filter(move |v| v.verdict == agreement)
+    };
     for verdict in with_verdict(Agreement::Contradicted) {
         text.push_str(&describe_verdict(verdict, None, palette));
     }
-    // Of one level some caches may be as reported and others not: these share an entry.
-    let find_same_level = |verdict: &LevelVerdict, wanted: Agreement| {
-        with_verdict(wanted).find(|other| other.level == verdict.level)
+    // Some caches of a level may be as reported and others not: both share an entry.
+    let find_same_level = |verdict: &LevelVerdict, agreement: Agreement| {
+        with_verdict(agreement).find(|other| other.level == verdict.level)
     };
     for verdict in with_verdict(Agreement::CannotTell) {
         if let Some(confirmed) = find_same_level(verdict, Agreement::Agrees) {
             text.push_str(&describe_verdict(verdict, Some(confirmed), palette));
         }
     }
-    for (wanted, other) in [
+    for (agreement, other) in [
         (Agreement::Agrees, Agreement::CannotTell),
         (Agreement::CannotTell, Agreement::Agrees),
     ] {
         let whole =
-            with_verdict(wanted).filter(|verdict| find_same_level(verdict, other).is_none());
+            with_verdict(agreement).filter(|verdict| find_same_level(verdict, other).is_none());
         text.extend(whole.map(|verdict| describe_verdict(verdict, None, palette)));
     }
     if found.verdicts.is_empty() {
@@ -117,10 +121,10 @@ fn describe_verdict(
     palette: Palette,
 ) -> String {
     let level = shorten(verdict.level.noun(), 40);
-    let sure = format!("confidence {:.2}", verdict.confidence);
+    let confidence = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
         Agreement::Contradicted => {
-            let line = format!("✗ {level}: CONTRADICTED ({sure})");
+            let line = format!("✗ {level}: CONTRADICTED ({confidence})");
             (palette.bad(&line), true)
         }
         Agreement::CannotTell if verdict.alone.is_some() => {
@@ -132,7 +136,10 @@ fn describe_verdict(
             (palette.warn(&line), false)
         }
         Agreement::CannotTell => (palette.warn(&format!("? {level}: inconclusive")), false),
-        Agreement::Agrees => (palette.good(&format!("✓ {level}: agrees ({sure})")), false),
+        Agreement::Agrees => (
+            palette.good(&format!("✓ {level}: agrees ({confidence})")),
+            false,
+        ),
     };
     let mut text = format!("  {head}\n");
     let mut line = |label: &str, sentence: &str| {
@@ -162,7 +169,7 @@ pub(super) struct Levels<'a> {
 
 /// Each level with its groups and the evidence for it.
 pub(super) fn list_levels(found: &Levels<'_>, palette: Palette) -> String {
-    let mut text = heading("Levels found", palette);
+    let mut text = format_heading("Levels found", palette);
     let mut add_line = |sentence: &str| {
         let folded = paragraph("  ", "    ", sentence);
         text.push_str(&format!("{folded}\n"));
@@ -176,7 +183,7 @@ pub(super) fn list_levels(found: &Levels<'_>, palette: Palette) -> String {
         add_line("No groups of CPUs are closer to each other than to the rest.");
     }
     for level in found.levels {
-        write_level(level, &mut add_line);
+        add_level(level, &mut add_line);
     }
     for note in found.notes {
         text.push_str(&format!("{}\n", paragraph("  ! ", "    ", note)));
@@ -184,7 +191,7 @@ pub(super) fn list_levels(found: &Levels<'_>, palette: Palette) -> String {
     text
 }
 
-fn write_level(level: &MeasuredLevel, add_line: &mut impl FnMut(&str)) {
+fn add_level(level: &MeasuredLevel, add_line: &mut impl FnMut(&str)) {
     let outside = level.outside_ns.map_or_else(String::new, |ns| {
         format!(
             ", {} to the nearest outside",

@@ -111,7 +111,7 @@ pub fn has_place_for_data(page: &str) -> bool {
 ///
 /// # Errors
 /// If the page has no element for the data, or if JSON cannot be written.
-pub fn page(
+pub fn fill_page(
     page: &str,
     records: &[PageRecord<'_>],
     diffs: &[ShownDiff<'_>],
@@ -166,7 +166,7 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
 }
 
-/// Renders a record with [`render::text`], or in one line if it cannot be read.
+/// Renders a record with [`render::render_record`], or in one line if it cannot be read.
 fn render_text(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => {
@@ -225,7 +225,7 @@ mod tests {
             record: &record,
         };
         let template = format!("<a><noscript>off</noscript>{DATA_ELEMENT}<b>");
-        page(&template, &[shown], &[], &[]).unwrap()
+        fill_page(&template, &[shown], &[], &[]).unwrap()
     }
 
     /// What a browser takes for the element's text, unpacked as the page does.
@@ -284,13 +284,13 @@ mod tests {
 
     #[test]
     fn a_page_of_another_version_is_refused() {
-        assert!(page("<a>", &[], &[], &[]).is_err());
+        assert!(fill_page("<a>", &[], &[], &[]).is_err());
     }
 
     #[test]
     fn the_embedded_page_has_a_place_for_data() {
         if let Some(embedded) = PAGE {
-            assert!(page(embedded, &[], &[], &[]).is_ok());
+            assert!(fill_page(embedded, &[], &[], &[]).is_ok());
             assert!(embedded.len() <= 900_000, "{} bytes", embedded.len());
         }
     }

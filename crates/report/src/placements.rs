@@ -16,11 +16,11 @@ const NAME_COLUMN: usize = 40;
 pub fn render_placements(record: &PlacementsRecord, palette: Palette) -> String {
     match &record.threads[..] {
         [only] => list_shapes(only, palette),
-        several => summary_table(several),
+        several => format_summary_table(several),
     }
 }
 
-fn summary_table(several: &[ThreadPlacements]) -> String {
+fn format_summary_table(several: &[ThreadPlacements]) -> String {
     let row = |placements: &ThreadPlacements| {
         vec![
             placements.threads.to_string(),
@@ -52,12 +52,12 @@ fn list_shapes(placements: &ThreadPlacements, palette: Palette) -> String {
     let mut text = format!("{}\n\n", palette.strong(&paragraph("", "  ", &heading)));
     text.push_str(" pkg numa  llc core  id                 placement, CPUs\n");
     for shape in &placements.shapes {
-        text.push_str(&shape_lines(shape));
+        text.push_str(&format_shape_lines(shape));
     }
     text
 }
 
-fn shape_lines(shape: &ShapeRecord) -> String {
+fn format_shape_lines(shape: &ShapeRecord) -> String {
     let units = format!(
         "{:>4} {:>4} {:>4} {:>4}  {:<16}",
         shape.packages, shape.numa_nodes, shape.llcs, shape.cores, shape.id

@@ -1,6 +1,6 @@
 //! Predictions from a search as text.
 
-use super::search::{SHAPE, placements_table, shape_unless_shown};
+use super::search::{SHAPE, format_placements_table, format_shape_unless_shown};
 use super::style::{Palette, columns, paragraph, quantity, shorten, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
@@ -26,13 +26,17 @@ pub fn render_prediction(record: &PlacementPrediction, palette: Palette) -> Stri
     }
     let shown = record.placements.iter().take(MAX_ROWS);
     let is_checked = record.checked > 0;
-    let rows = shown.map(|placement| prediction_row(record, placement, is_checked));
+    let rows = shown.map(|placement| format_prediction_row(record, placement, is_checked));
     let mut header = vec!["placement", "threads", "cost", "ratio", "90 %"];
     if is_checked {
         header.extend(["truth", "error"]);
     }
     header.push(SHAPE);
-    text.push_str(&placements_table(&["threads"], &header, rows.collect()));
+    text.push_str(&format_placements_table(
+        &["threads"],
+        &header,
+        rows.collect(),
+    ));
     if record.placements.len() > MAX_ROWS {
         let left = record.placements.len() - MAX_ROWS;
         text.push_str(&format!(
@@ -44,7 +48,7 @@ pub fn render_prediction(record: &PlacementPrediction, palette: Palette) -> Stri
     text
 }
 
-fn prediction_row(
+fn format_prediction_row(
     record: &PlacementPrediction,
     placement: &PredictedPlacement,
     is_checked: bool,
@@ -79,7 +83,10 @@ fn prediction_row(
             .map(|error| pinwise_format::change(1.0 + error));
         cells.push(error.unwrap_or_else(dash));
     }
-    cells.push(shape_unless_shown(&placement.place, &placement.label));
+    cells.push(format_shape_unless_shown(
+        &placement.place,
+        &placement.label,
+    ));
     cells
 }
 

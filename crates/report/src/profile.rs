@@ -44,15 +44,18 @@ impl Default for ProfileShown {
 /// A profile for a terminal.
 #[must_use]
 pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
-    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    let mut out = format!(
+        "{}\n",
+        palette.strong(&paragraph("", "  ", &format_title(record)))
+    );
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     out += &format!("{}\n", paragraph("", "  ", &record.sentence));
     if let Some(line) = describe_stacks(record) {
         out += &format!("{}\n", paragraph("", "  ", &line));
     }
-    out += &functions_table(record, shown.functions);
+    out += &format_functions_table(record, shown.functions);
     out += &list_instructions(record, shown.instructions, palette);
-    out += &threads_table(record, shown.threads);
+    out += &format_threads_table(record, shown.threads);
     if !record.notes.is_empty() {
         out += "\n";
     }
@@ -63,7 +66,7 @@ pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Pal
     out
 }
 
-fn title(record: &ProfileRecord) -> String {
+fn format_title(record: &ProfileRecord) -> String {
     let took = seconds(record.wall_s);
     match &record.source {
         TraceSource::Command {
@@ -162,7 +165,7 @@ fn format_share(part: &AmountRecord, total: &AmountRecord) -> String {
 
 /// Formats a function's name, with its module unless that is the program, such as `spin
 /// [libc.so.6]`.
-pub(super) fn function_name(
+pub(super) fn format_function_name(
     name: &str,
     module: Option<&str>,
     kind: &FunctionKind,
@@ -187,12 +190,12 @@ pub(super) fn function_name(
     format!("{}{tail}", shorten(name, room))
 }
 
-fn functions_table(record: &ProfileRecord, max: usize) -> String {
+fn format_functions_table(record: &ProfileRecord, max: usize) -> String {
     let figures = &record.figures;
     let has_units = record.work.unit != "run" || record.runs.len() > 1;
     let row = |function: &FunctionRecord| {
         let mut row = vec![
-            function_name(
+            format_function_name(
                 &function.name,
                 function.module.as_deref(),
                 &function.kind,
@@ -271,14 +274,14 @@ fn list_instructions(record: &ProfileRecord, max: usize, palette: Palette) -> St
             out += "    code not readable\n";
         }
         for line in &spot.lines {
-            out += &format!("{}\n", instruction_line(line, spot, palette));
+            out += &format!("{}\n", format_instruction_line(line, spot, palette));
         }
     }
     out
 }
 
 fn describe_spot(spot: &SpotRecord, program: &str) -> String {
-    let name = function_name(
+    let name = format_function_name(
         &spot.function,
         spot.module.as_deref(),
         &spot.kind,
@@ -290,7 +293,7 @@ fn describe_spot(spot: &SpotRecord, program: &str) -> String {
     format!("{name} at {:#x}{source}", spot.address)
 }
 
-fn instruction_line(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String {
+fn format_instruction_line(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String {
     let (samples, time) = match line.own.samples {
         0 => (String::new(), String::new()),
         samples => (samples.to_string(), seconds(line.own.cpu_s)),
@@ -312,7 +315,7 @@ fn instruction_line(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> S
     }
 }
 
-fn threads_table(record: &ProfileRecord, max: usize) -> String {
+fn format_threads_table(record: &ProfileRecord, max: usize) -> String {
     let figures = &record.figures;
     let rows: Vec<Vec<String>> = figures
         .threads

@@ -1,6 +1,6 @@
 //! The difference between two profiles as text.
 
-use super::profile::function_name;
+use super::profile::format_function_name;
 use super::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::{scaled, seconds, signed_seconds, trimmed};
 use pinwise_record::{
@@ -33,7 +33,7 @@ pub fn render_profile_diff(record: &ProfileDiff, max: usize, palette: Palette) -
     out += "\n";
     out += &list_attributions(&record.attributions);
     out += &describe_pauses(record, &unit);
-    out += &functions_table(record, max, &unit);
+    out += &format_functions_table(record, max, &unit);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
@@ -158,7 +158,7 @@ fn describe_pauses(record: &ProfileDiff, unit: &str) -> String {
     out
 }
 
-fn functions_table(record: &ProfileDiff, max: usize, unit: &str) -> String {
+fn format_functions_table(record: &ProfileDiff, max: usize, unit: &str) -> String {
     let row = |change: &FunctionChangeRecord| {
         let function = &change.function;
         // The program's own name is not known here: modules are named for
@@ -172,7 +172,7 @@ fn functions_table(record: &ProfileDiff, max: usize, unit: &str) -> String {
             _ => "",
         };
         vec![
-            function_name(
+            format_function_name(
                 &function.name,
                 is_library.map(String::as_str),
                 &function.kind,

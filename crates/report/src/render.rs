@@ -1,7 +1,7 @@
 //! Lays out any record as text or rows, with the function of its kind. A kind that is missing here
 //! does not compile.
 
-use super::measured::matrix::pair_rows;
+use super::measured::matrix::list_pair_rows;
 use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
@@ -53,7 +53,7 @@ pub fn render_record(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Doctor(record) => super::render_doctor(record, palette),
         AnyRecord::Kernel(record) => super::render_kernel_run(record),
         AnyRecord::Top(record) => {
-            let rows = top::still_frame(record, &top::View::default(), WIDTH, MAX_THREADS);
+            let rows = top::lay_out_still_frame(record, &top::View::default(), WIDTH, MAX_THREADS);
             top::rows_to_text(&rows, palette)
         }
         AnyRecord::Fleet(record) => super::render_fleet_plan(record, palette),
@@ -79,7 +79,7 @@ pub fn list_rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
         AnyRecord::Jitter(record) => Some(super::list_jitter_rows(record)),
         AnyRecord::Trace(record) => Some(trace_rows::list_trace_rows(record)?),
         AnyRecord::Search(record) => Some(search::list_search_rows(record)),
-        AnyRecord::Topology(record) => record.measured.as_deref().map(pair_rows),
+        AnyRecord::Topology(record) => record.measured.as_deref().map(list_pair_rows),
         _ => None,
     })
 }
@@ -87,7 +87,7 @@ pub fn list_rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
 /// The text of a record that could not be read completely: its history entry and its
 /// headline figures.
 #[must_use]
-pub fn partly(entry: &Entry, summary: &Summary) -> String {
+pub fn render_partly_read(entry: &Entry, summary: &Summary) -> String {
     let mut text = format!("{}\n", visible(&entry.title));
     let where_and_when = [&entry.schema, &entry.host, &entry.time];
     let texts = where_and_when.into_iter().filter(|text| !text.is_empty());

@@ -6,7 +6,7 @@ mod words;
 
 use std::time::Duration;
 
-use super::comparison::{describe_findings, heading, next_step};
+use super::comparison::{describe_findings, format_heading, next_step};
 use super::style::{Palette, columns, lay_out_for_columns, paragraph, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
@@ -27,10 +27,10 @@ pub(super) const SHAPE: &str = "shape (--place)";
 /// The whole search for a terminal.
 #[must_use]
 pub fn render_search(record: &SearchRecord, palette: Palette) -> String {
-    let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
+    let mut text = format_heading(&record.title(), &record.host, Some(&record.metric), palette);
     if !record.predictions.is_empty() {
         text.push('\n');
-        text.push_str(&arms_table(record));
+        text.push_str(&format_arms_table(record));
     }
     text.push_str(&describe_failures(record));
     text.push_str(&list_sensitivities(record, palette));
@@ -80,7 +80,7 @@ fn select_arms(record: &SearchRecord) -> Vec<&PredictedArm> {
     all
 }
 
-fn arms_table(record: &SearchRecord) -> String {
+fn format_arms_table(record: &SearchRecord) -> String {
     let shown = select_arms(record);
     let header = [
         "placement",
@@ -91,8 +91,11 @@ fn arms_table(record: &SearchRecord) -> String {
         "change",
         SHAPE,
     ];
-    let rows = shown.iter().map(|arm| arm_row(record, arm)).collect();
-    let mut text = placements_table(&["runs", "measured", "90 %"], &header, rows);
+    let rows = shown
+        .iter()
+        .map(|arm| format_arm_row(record, arm))
+        .collect();
+    let mut text = format_placements_table(&["runs", "measured", "90 %"], &header, rows);
     let left = record.predictions.len() - shown.len();
     if left > 0 {
         let all = record.predictions.iter();
@@ -105,7 +108,7 @@ fn arms_table(record: &SearchRecord) -> String {
     text
 }
 
-fn arm_row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
+fn format_arm_row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
     let label = candidate.map_or(&arm.arm, |a| &a.label);
     let mark = match record.recommended_arm() {
@@ -121,21 +124,25 @@ fn arm_row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
         format_value(record, arm.predicted),
         format_value_range(record, arm.low, arm.high),
         arm.change.clone(),
-        shape_unless_shown(&arm.arm, label),
+        format_shape_unless_shown(&arm.arm, label),
     ]
 }
 
 /// A table of placements. The column with names for `--place` is wide: it appears in files, and in
-/// a terminal that is wide enough. `least` are the columns that are left out next.
-pub(super) fn placements_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let least = [&[SHAPE], least].concat();
+/// a terminal that is wide enough. The columns `optional` are left out next.
+pub(super) fn format_placements_table(
+    optional: &[&str],
+    header: &[&str],
+    rows: Vec<Vec<String>>,
+) -> String {
+    let optional = [&[SHAPE], optional].concat();
     lay_out_for_columns(Some(columns()), || {
-        table_without(&least, &["placement"], header, rows)
+        table_without(&optional, &["placement"], header, rows)
     })
 }
 
 /// The name that `--place` takes, if another one is shown.
-pub(super) fn shape_unless_shown(name: &str, label: &str) -> String {
+pub(super) fn format_shape_unless_shown(name: &str, label: &str) -> String {
     match name == label {
         true => String::new(),
         false => name.to_owned(),

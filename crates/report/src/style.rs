@@ -439,7 +439,7 @@ pub(super) fn format_power_of_ten(value: f64) -> String {
 }
 
 /// Escapes a cell of a Markdown table.
-pub(super) fn markdown_cell(text: &str) -> String {
+pub(super) fn format_markdown_cell(text: &str) -> String {
     visible(text).replace('|', "\\|")
 }
 

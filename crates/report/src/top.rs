@@ -75,7 +75,7 @@ const MAX_PRINTED_CPU_ROWS: usize = 24;
 
 /// Lays out a screen, within its size.
 #[must_use]
-pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
+pub fn lay_out_screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut rows = if view.shows_help {
         help::make_help_rows(size)
     } else {
@@ -89,7 +89,7 @@ pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 }
 
 fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
-    let mut footer = header::footer(view, size.width);
+    let mut footer = header::make_footer_rows(view, size.width);
     footer.truncate(size.height / 3);
     let mut rows = header::make_header_rows(record, view, size.width);
     rows.truncate(size.height / 4);
@@ -112,10 +112,15 @@ fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 
 /// Lays out a frame for printing: all CPUs, and at most this many threads.
 #[must_use]
-pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
+pub fn lay_out_still_frame(
+    record: &TopRecord,
+    view: &View,
+    width: usize,
+    threads: usize,
+) -> Vec<Row> {
     let mut rows = header::make_header_rows(record, view, width);
     rows.push(Row::new());
-    rows.extend(CpuRows::new(record, view, width, MAX_PRINTED_CPU_ROWS).all());
+    rows.extend(CpuRows::new(record, view, width, MAX_PRINTED_CPU_ROWS).into_rows());
     rows.push(Row::new());
     let shown = view.arrange_threads(record).len();
     rows.extend(table::draw_without_choice(record, view, width, threads));
@@ -138,8 +143,8 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
 
 /// The number of CPU rows that can be scrolled out of this screen.
 #[must_use]
-pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
+pub fn count_hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
     let cpu_rows = size.height.saturating_sub(4).max(1);
     let cpus = CpuRows::new(record, view, size.width, cpu_rows);
-    cpus.all().len().saturating_sub(1)
+    cpus.into_rows().len().saturating_sub(1)
 }

@@ -22,13 +22,13 @@ const MAX_UNWRAPPED_LIST: usize = 40;
 pub fn render_topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
     let mut text = describe_machine(record, palette);
     text.push_str(&describe_cpus(record, topology, palette));
-    text.push_str(&measured::contradiction_line(record, palette));
+    text.push_str(&measured::format_contradiction_line(record, palette));
     text.push('\n');
     let tree = topology.tree();
     draw_children(&tree, topology, "", &mut text);
     text.push_str(&draw_overlapping_nodes(&tree, topology));
     text.push_str(&list_memory_only_nodes(topology));
-    text.push_str(&devices::devices_table(record, palette));
+    text.push_str(&devices::format_devices_table(record, palette));
     if !record.warnings.is_empty() {
         text.push_str(&format!(
             "\n{}\n",
@@ -40,8 +40,8 @@ pub fn render_topology(topology: &Topology, record: &TopologyRecord, palette: Pa
     }
     text.push_str(&describe_findings(&record.header.findings, palette));
     if let Some(found) = &record.measured {
-        text.push_str(&measured::measured(found, palette));
-        text.push_str(&measured::closing_lines(record, palette));
+        text.push_str(&measured::describe_measured(found, palette));
+        text.push_str(&measured::format_closing_lines(record, palette));
     }
     text
 }
@@ -190,7 +190,7 @@ fn describe_memory_tiers(topology: &Topology) -> String {
         let line = format!(
             "memory of NUMA {} {nodes}: {}",
             if nodes.len() == 1 { "node" } else { "nodes" },
-            memory_properties(bytes, &attributes).join(", ")
+            list_memory_properties(bytes, &attributes).join(", ")
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
@@ -206,8 +206,10 @@ fn hash_similarity(node: &Node, topology: &Topology) -> u64 {
         .collect();
     below.sort_unstable();
     let own = match node.kind {
-        NodeKind::Unit(Level::Core) => core_notes(topology, node, &|cpus| cpus.len().to_string()),
-        _ => unit_notes(topology, node),
+        NodeKind::Unit(Level::Core) => {
+            format_core_notes(topology, node, &|cpus| cpus.len().to_string())
+        }
+        _ => format_unit_notes(topology, node),
     };
     let own = format!("{:?}{own}", node.kind);
     fnv1a(
@@ -250,41 +252,48 @@ fn draw_children(node: &Node, topology: &Topology, indent: &str, text: &mut Stri
                 hashes.iter().position(|h| *h == hash),
             ) {
                 (false, Some(first)) => {
-                    format!("like {}", unit_name(&node.children[first], topology))
+                    format!("like {}", format_unit_name(&node.children[first], topology))
                 }
                 _ => format!("such {}s", unit_noun(child.kind)),
             };
-            let line = format!("… and {more} more {like}, CPUs {}", wrappable_list(&cpus));
+            let line = format!(
+                "… and {more} more {like}, CPUs {}",
+                format_wrappable_list(&cpus)
+            );
             push_line(text, indent, &line);
             shown_last = None;
         }
     }
 }
 
-fn unit_name(node: &Node, topology: &Topology) -> String {
+fn format_unit_name(node: &Node, topology: &Topology) -> String {
     match node.kind {
         NodeKind::Machine => "machine".to_owned(),
-        NodeKind::Unit(level) => format!("{} {}", level.noun(), unit_number(topology, level, node)),
+        NodeKind::Unit(level) => format!(
+            "{} {}",
+            level.noun(),
+            find_unit_number(topology, level, node)
+        ),
     }
 }
 
 fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
-    let mut line = unit_name(node, topology);
+    let mut line = format_unit_name(node, topology);
     match node.kind {
         NodeKind::Unit(Level::Cpu) => {}
         NodeKind::Unit(Level::Core) => {
             line.push_str(&format!(
                 ": {} {}{}",
                 cpu_noun(node.cpus.len()),
-                wrappable_list(&node.cpus),
-                core_notes(topology, node, &wrappable_list)
+                format_wrappable_list(&node.cpus),
+                format_core_notes(topology, node, &format_wrappable_list)
             ));
         }
         _ => line.push_str(&format!(
             ": {} {}{}",
             cpu_noun(node.cpus.len()),
-            wrappable_list(&node.cpus),
-            unit_notes(topology, node)
+            format_wrappable_list(&node.cpus),
+            format_unit_notes(topology, node)
         )),
     }
     push_line(text, indent, &line);
@@ -300,7 +309,7 @@ fn push_line(text: &mut String, indent: &str, line: &str) {
 }
 
 /// Formats a list of CPUs; long ones have spaces at which they can be wrapped.
-fn wrappable_list(cpus: &CpuSet) -> String {
+fn format_wrappable_list(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
     if list.len() > MAX_UNWRAPPED_LIST {
         return list.replace(',', ", ");
@@ -315,7 +324,7 @@ fn unit_noun(kind: NodeKind) -> &'static str {
     }
 }
 
-fn unit_number(topology: &Topology, level: Level, node: &Node) -> usize {
+fn find_unit_number(topology: &Topology, level: Level, node: &Node) -> usize {
     if level == Level::Numa {
         let found = topology.numa_nodes.iter().find(|n| n.cpus == node.cpus);
         return found.map_or(0, |n| n.node);
@@ -328,7 +337,7 @@ fn unit_number(topology: &Topology, level: Level, node: &Node) -> usize {
     }
 }
 
-fn unit_notes(topology: &Topology, node: &Node) -> String {
+fn format_unit_notes(topology: &Topology, node: &Node) -> String {
     let words = match node.kind {
         NodeKind::Unit(Level::Llc) => {
             let caches = topology.caches.iter();
@@ -347,7 +356,7 @@ fn unit_notes(topology: &Topology, node: &Node) -> String {
             own.and_then(|own| match own.memory_bytes {
                 Some(0) => Some("no memory".to_owned()),
                 bytes => {
-                    let words = memory_properties(bytes, &own.attributes);
+                    let words = list_memory_properties(bytes, &own.attributes);
                     (!words.is_empty()).then(|| format!("memory {}", words.join(", ")))
                 }
             })
@@ -358,7 +367,7 @@ fn unit_notes(topology: &Topology, node: &Node) -> String {
 }
 
 /// The size, kind and speed of memory, as far as they are known.
-fn memory_properties(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String> {
+fn list_memory_properties(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String> {
     let bandwidth = attributes.bandwidth_mb_per_s;
     let parts = [
         bytes.map(round_bytes),
@@ -370,7 +379,11 @@ fn memory_properties(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<S
 }
 
 /// The kind of a core and its caches; `format_cpus` formats the CPUs that share a cache.
-fn core_notes(topology: &Topology, node: &Node, format_cpus: &dyn Fn(&CpuSet) -> String) -> String {
+fn format_core_notes(
+    topology: &Topology,
+    node: &Node,
+    format_cpus: &dyn Fn(&CpuSet) -> String,
+) -> String {
     let first = node.cpus.first().unwrap_or(0);
     let caches: Vec<String> = topology
         .caches
@@ -441,7 +454,7 @@ fn list_memory_only_nodes(topology: &Topology) -> String {
         if node.memory_bytes == Some(0) {
             return format!("NUMA node {}: no CPUs and no memory\n", node.node);
         }
-        let words = memory_properties(node.memory_bytes, &node.attributes);
+        let words = list_memory_properties(node.memory_bytes, &node.attributes);
         let mut line = format!("NUMA node {}: memory only", node.node);
         if !words.is_empty() {
             line.push_str(&format!(" ({})", words.join(", ")));
@@ -451,7 +464,7 @@ fn list_memory_only_nodes(topology: &Topology) -> String {
             line.push_str(&format!(
                 ", near {} {}",
                 cpu_noun(near.len()),
-                wrappable_list(near)
+                format_wrappable_list(near)
             ));
         }
         format!("{}\n", paragraph("", "  ", &line))

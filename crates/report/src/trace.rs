@@ -22,14 +22,17 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// A trace for a terminal.
 #[must_use]
 pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
-    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    let mut out = format!(
+        "{}\n",
+        palette.strong(&paragraph("", "  ", &format_title(record)))
+    );
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     for (name, line) in list_figures(record) {
         let first = format!("  {name:<12}");
         out += &format!("{}\n", paragraph(&first, &" ".repeat(14), &line));
     }
-    out += &threads_table(record);
-    out += &cpus_table(record);
+    out += &format_threads_table(record);
+    out += &format_cpus_table(record);
     out += &describe_interrupts(record.interrupts.as_ref(), &record.source);
     out += &describe_findings(&record.findings, palette);
     for note in &record.notes {
@@ -90,7 +93,7 @@ fn describe_overhead(record: &TierRecord) -> Option<String> {
     ))
 }
 
-fn title(record: &TraceRecord) -> String {
+fn format_title(record: &TraceRecord) -> String {
     let took = seconds(record.elapsed_s);
     match &record.source {
         TraceSource::Command {
@@ -362,7 +365,7 @@ fn describe_idle(record: &TraceRecord) -> Option<String> {
     })
 }
 
-fn threads_table(record: &TraceRecord) -> String {
+fn format_threads_table(record: &TraceRecord) -> String {
     let waited = |thread: &ThreadRecord| {
         let at_least = if thread.wait_is_lower_bound {
             "≥ "
@@ -421,7 +424,7 @@ fn threads_table(record: &TraceRecord) -> String {
 
 /// A table of CPUs with their shares of time, and a strip of what they did over time: bars for
 /// this program, dots for others.
-fn cpus_table(record: &TraceRecord) -> String {
+fn format_cpus_table(record: &TraceRecord) -> String {
     let mut shown: Vec<&CpuTimeRecord> = record.cpus.iter().collect();
     if shown.len() > MAX_CPUS {
         shown.sort_by(|a, b| b.own_s.total_cmp(&a.own_s).then(a.cpu.cmp(&b.cpu)));

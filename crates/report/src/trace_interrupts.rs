@@ -32,7 +32,7 @@ pub(super) fn describe_interrupts(
         .causes
         .iter()
         .take(MAX_CAUSES)
-        .map(cause_row)
+        .map(format_cause_row)
         .collect();
     let from = format!("from {whom}");
     let header = ["Cause", "count", "time", &from, "of CPUs' time"];
@@ -44,7 +44,7 @@ pub(super) fn describe_interrupts(
     out
 }
 
-fn cause_row(cause: &InterruptCauseRecord) -> Vec<String> {
+fn format_cause_row(cause: &InterruptCauseRecord) -> Vec<String> {
     let mut cpus: Vec<&InterruptCpuRecord> = cause.cpus.iter().collect();
     cpus.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let named = cpus.iter().take(MAX_CPUS);

@@ -15,13 +15,16 @@ use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 /// Packed slices that are damaged or of a newer layout.
 pub(super) fn list_trace_rows(record: &TraceRecord) -> Result<Table, PackedError> {
     match &record.timeline.packed {
-        Some(packed) => slice_rows(record, packed),
-        None => Ok(span_rows(record)),
+        Some(packed) => list_slice_rows(record, packed),
+        None => Ok(list_span_rows(record)),
     }
 }
 
 /// The slices in the order of their ends.
-fn slice_rows(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
+fn list_slice_rows(
+    record: &TraceRecord,
+    packed: &PackedSlicesRecord,
+) -> Result<Table, PackedError> {
     let mut all = packed.unpack_slices()?;
     all.sort_by_key(|slice| slice.start_ns + slice.length_ns);
     // A thread id may have been reused: its busiest thread comes first, and is named.
@@ -47,7 +50,7 @@ fn slice_rows(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table
     Ok(table)
 }
 
-fn span_rows(record: &TraceRecord) -> Table {
+fn list_span_rows(record: &TraceRecord) -> Table {
     let mut table = Table::new(["cpu", "start_s", "length_s", "own", "foreign"]);
     let length_s = record.timeline.span_s;
     for spans in &record.timeline.spans {

@@ -12,8 +12,8 @@ mod memory;
 use std::collections::BTreeSet;
 
 use super::markup::escape;
-use super::measured::matrix::latency;
-use memory::{bitmap, locality};
+use super::measured::matrix::find_latency;
+use memory::{format_bitmap, locality};
 use pinwise_record::{LevelName, Measured, TopologyRecord};
 use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Device, Identity, Node, NumaNode, Topology};
 
@@ -70,7 +70,7 @@ enum Part {
 
 /// Nests every unit with CPUs as hwloc does, without memory.
 fn build_tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
-    let mut units = reported_units(topology);
+    let mut units = list_reported_units(topology);
     let mut sets: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
     sets.insert(topology.online.clone());
     for (index, node) in topology.numa_nodes.iter().enumerate() {
@@ -116,12 +116,12 @@ fn is_new_and_nests(cpus: &CpuSet, sets: &BTreeSet<CpuSet>) -> bool {
 }
 
 /// Reported units in the order in which hwloc nests equal sets.
-fn reported_units(topology: &Topology) -> Vec<(Part, CpuSet)> {
+fn list_reported_units(topology: &Topology) -> Vec<(Part, CpuSet)> {
     let mut units: Vec<(Part, CpuSet)> = Vec::new();
     let packages = topology.packages.iter().enumerate();
     units.extend(packages.map(|(index, cpus)| (Part::Package(index), cpus.clone())));
     let mut caches: Vec<usize> = (0..topology.caches.len()).collect();
-    caches.retain(|&index| cache_type(&topology.caches[index]).is_some());
+    caches.retain(|&index| to_cache_type(&topology.caches[index]).is_some());
     let order = |&index: &usize| {
         let cache = &topology.caches[index];
         (
@@ -147,7 +147,7 @@ fn reported_units(topology: &Topology) -> Vec<(Part, CpuSet)> {
 }
 
 /// hwloc's name of a cache, if it has one.
-fn cache_type(cache: &Cache) -> Option<String> {
+fn to_cache_type(cache: &Cache) -> Option<String> {
     match (cache.level, cache.kind) {
         (1..=3, CacheType::Instruction) => Some(format!("L{}iCache", cache.level)),
         (1..=5, CacheType::Data | CacheType::Unified) => Some(format!("L{}Cache", cache.level)),
@@ -212,11 +212,11 @@ impl Export<'_> {
         self.objects += 1;
         self.indexes += 1;
         let indent = "  ".repeat(depth);
-        let nodes = self.nodeset(&object.cpus, object.kind == Part::Machine);
-        let (cpus, nodes) = (bitmap(&object.cpus), bitmap(&nodes));
-        let own = self.attributes(&object.kind);
+        let nodes = self.list_near_nodes(&object.cpus, object.kind == Part::Machine);
+        let (cpus, nodes) = (format_bitmap(&object.cpus), format_bitmap(&nodes));
+        let own = self.format_attributes(&object.kind);
         let complete = match object.kind {
-            Part::Machine => bitmap(&self.topology.cpus.iter().map(|cpu| cpu.id).collect()),
+            Part::Machine => format_bitmap(&self.topology.cpus.iter().map(|cpu| cpu.id).collect()),
             _ => cpus.clone(),
         };
         self.text.push_str(&format!(
@@ -227,8 +227,8 @@ impl Export<'_> {
             let allowed: CpuSet = self.allowed_nodes();
             self.text.push_str(&format!(
                 " allowed_cpuset=\"{}\" allowed_nodeset=\"{}\"",
-                bitmap(&self.topology.allowed),
-                bitmap(&allowed)
+                format_bitmap(&self.topology.allowed),
+                format_bitmap(&allowed)
             ));
         }
         let start = self.text.len();
@@ -253,7 +253,7 @@ impl Export<'_> {
     }
 
     /// The type, number and special attributes of an object.
-    fn attributes(&self, part: &Part) -> String {
+    fn format_attributes(&self, part: &Part) -> String {
         match part {
             Part::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
             Part::Package(index) => format!("type=\"Package\" os_index=\"{index}\""),
@@ -280,7 +280,7 @@ impl Export<'_> {
                 };
                 format!(
                     "type=\"{}\" cache_size=\"{}\" depth=\"{}\" cache_linesize=\"0\" cache_associativity=\"0\" cache_type=\"{kind}\"",
-                    cache_type(cache).unwrap_or_default(),
+                    to_cache_type(cache).unwrap_or_default(),
                     cache.size_bytes.unwrap_or(0),
                     cache.level
                 )
@@ -292,13 +292,13 @@ impl Export<'_> {
         let identity = &self.topology.identity;
         let mut infos: Vec<(&str, String)> = Vec::new();
         if *part == Part::Machine {
-            infos.extend(machine_infos(identity));
+            infos.extend(list_machine_infos(identity));
             infos.extend(self.measured_infos());
         }
         let is_named = matches!(part, Part::Package(_))
             || (*part == Part::Machine && self.topology.packages.is_empty());
         if is_named {
-            infos.extend(processor_infos(identity));
+            infos.extend(list_processor_infos(identity));
         }
         for (name, value) in infos {
             let value = escape(&value).into_owned();
@@ -336,7 +336,7 @@ impl Export<'_> {
     }
 
     /// The NUMA nodes near some of the CPUs; for the machine all nodes.
-    fn nodeset(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
+    fn list_near_nodes(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
         let nodes = self.topology.numa_nodes.iter();
         nodes
             .filter(|node| is_machine || locality(node).intersects(cpus))
@@ -372,7 +372,7 @@ impl Export<'_> {
         values("indexes", numbers.collect());
         for &row in &rows {
             let latencies = rows.iter().map(|&column| {
-                let value = latency(measured, row, column).unwrap_or(0.0);
+                let value = find_latency(measured, row, column).unwrap_or(0.0);
                 // The limit keeps hwloc's sums of latencies from overflowing.
                 let rounded = if row == column {
                     0.0
@@ -390,13 +390,13 @@ impl Export<'_> {
         for (rank, kind) in self.topology.kinds.iter().enumerate() {
             self.text.push_str(&format!(
                 "  <cpukind cpuset=\"{}\" forced_efficiency=\"{rank}\"/>\n",
-                bitmap(&kind.cpus)
+                format_bitmap(&kind.cpus)
             ));
         }
     }
 }
 
-fn machine_infos(identity: &Identity) -> Vec<(&'static str, String)> {
+fn list_machine_infos(identity: &Identity) -> Vec<(&'static str, String)> {
     let names = [
         ("HostName", &identity.hostname),
         ("Architecture", &identity.arch),
@@ -409,7 +409,7 @@ fn machine_infos(identity: &Identity) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn processor_infos(identity: &Identity) -> Vec<(&'static str, String)> {
+fn list_processor_infos(identity: &Identity) -> Vec<(&'static str, String)> {
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let names = [
         ("CPUVendor", identity.vendor.clone()),
@@ -439,7 +439,7 @@ fn complete_rows(topology: &Topology, measured: &Measured) -> Vec<usize> {
     let gaps_of = |row: usize, rows: &[usize]| {
         let others = rows.iter().filter(|&&other| other != row);
         others
-            .filter(|&&other| latency(measured, row, other).is_none())
+            .filter(|&&other| find_latency(measured, row, other).is_none())
             .count()
     };
     let mut gaps: Vec<usize> = rows.iter().map(|&row| gaps_of(row, &rows)).collect();
@@ -450,7 +450,7 @@ fn complete_rows(topology: &Topology, measured: &Measured) -> Vec<usize> {
         let gone = rows.remove(worst);
         gaps.remove(worst);
         for (gap, &row) in gaps.iter_mut().zip(&rows) {
-            *gap -= usize::from(latency(measured, row, gone).is_none());
+            *gap -= usize::from(find_latency(measured, row, gone).is_none());
         }
     }
     rows

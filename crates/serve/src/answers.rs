@@ -33,7 +33,10 @@ pub(super) fn make_router(state: Arc<AppState>) -> Router {
         .route(&at("/api/live"), get(live::watch_list))
         .route(&at("/api/live/{id}"), get(live::watch_record))
         .fallback(async |State(state): State<Arc<AppState>>| {
-            (StatusCode::NOT_FOUND, Html(not_found_page(&state.secret)))
+            (
+                StatusCode::NOT_FOUND,
+                Html(render_not_found_page(&state.secret)),
+            )
         })
         .layer(from_fn_with_state(Arc::clone(&state), check_request))
         .with_state(state)
@@ -64,7 +67,7 @@ async fn check_request(
             }
         }
         None if state.use_ticket(parts.uri.path()) => {
-            Html(forwarding_page(&state.secret)).into_response()
+            Html(render_forwarding_page(&state.secret)).into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
     };
@@ -74,7 +77,7 @@ async fn check_request(
 
 /// The page that forwards to the site. A redirect would not do: a browser that came from a file
 /// would name that origin in the next request, too, which is then refused.
-fn forwarding_page(secret: &Secret) -> String {
+fn render_forwarding_page(secret: &Secret) -> String {
     let home = format!("/{}/", secret.word());
     format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={home}\">\n<a href=\"{home}\">The records</a>\n"
@@ -83,11 +86,11 @@ fn forwarding_page(secret: &Secret) -> String {
 
 /// Answers the address without its last slash, as copied or typed by hand.
 async fn forward_home(State(state): State<Arc<AppState>>) -> Html<String> {
-    Html(forwarding_page(&state.secret))
+    Html(render_forwarding_page(&state.secret))
 }
 
 /// The page for an unknown address below the secret.
-fn not_found_page(secret: &Secret) -> String {
+fn render_not_found_page(secret: &Secret) -> String {
     let home = secret.word();
     format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<p>There is nothing at this address. <a href=\"/{home}/\">All records</a></p>\n"

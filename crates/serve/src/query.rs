@@ -47,7 +47,7 @@ pub(super) fn parse_benchmark(query: &str) -> Result<(String, Filter), Problem> 
         .finish();
     let filter = Filter {
         limit: None,
-        ..filter(&others)?
+        ..parse_filter(&others)?
     };
     match named.into_iter().next_back() {
         Some((_, benchmark)) => Ok((benchmark.into_owned(), filter)),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pinwise_nodes::simulate::{SimulatedFleet, SimulationPlan};
-use pinwise_nodes::{Nodes, Side, diff, groups};
+use pinwise_nodes::{Nodes, Side, compare_groups, group_nodes};
 
 use super::{Arguments, Noise, sessions};
 use crate::share::format_percent;
@@ -57,13 +57,13 @@ pub(super) fn publish_fleets(arguments: &Arguments) -> Result<()> {
         };
         let claims = (0..arguments.replays as u64).filter(|pair| {
             let (a, b) = (simulate_nodes(2 * pair), simulate_nodes(2 * pair + 1));
-            let (of_a, of_b) = (groups(&a), groups(&b));
+            let (of_a, of_b) = (group_nodes(&a), group_nodes(&b));
             let side = |nodes, group| Side {
                 fleet: "f",
                 nodes,
                 group,
             };
-            let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0]));
+            let found = compare_groups(side(&a, &of_a[0]), side(&b, &of_b[0]));
             found.is_ok_and(|found| found.figures.iter().any(|figure| figure.differs))
         });
         table.add_row(format!(

@@ -164,7 +164,7 @@ pub(super) fn read_answer(stored: &Stored, choice: &ArmChoice) -> anyhow::Result
 }
 
 /// The answer to change nothing, for a record of this host.
-fn unchanged_answer(id: &str, host: &HostRecord) -> Answer {
+fn make_unchanged_answer(id: &str, host: &HostRecord) -> Answer {
     Answer {
         id: id.to_owned(),
         host: host.name(),
@@ -181,7 +181,7 @@ fn unchanged_answer(id: &str, host: &HostRecord) -> Answer {
 }
 
 /// The error that a record has no best arm.
-fn no_best_arm(id: &str, sentence: &str, hint: &str) -> anyhow::Error {
+fn no_best_arm_error(id: &str, sentence: &str, hint: &str) -> anyhow::Error {
     anyhow::anyhow!(
         "record {id} has no best arm ({}); measure longer{hint}",
         sentence.trim_end_matches('.')
@@ -189,12 +189,12 @@ fn no_best_arm(id: &str, sentence: &str, hint: &str) -> anyhow::Error {
 }
 
 /// The error that a record advises against its best arm.
-fn not_recommended(id: &str, advice: &str, hint: &str) -> anyhow::Error {
+fn not_recommended_error(id: &str, advice: &str, hint: &str) -> anyhow::Error {
     anyhow::anyhow!("record {id}: {}{hint}", advice.trim_end_matches('.'))
 }
 
 /// The best arm of a comparison, or without one the arm with the best estimate.
-fn likely_best(record: &Comparison) -> Option<&str> {
+fn find_likely_best(record: &Comparison) -> Option<&str> {
     let contrasts = record.contrasts.iter();
     let best = contrasts.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let best = best.map(|contrast| contrast.arm.as_str());
@@ -218,10 +218,10 @@ pub(in crate::cli) fn answer_from_comparison(
     let Some(arm) = named.or_else(|| record.recommended_arm()) else {
         let valid = record.arms.iter().filter(|arm| arm.invalid.is_none());
         let names: Vec<&str> = valid.map(|arm| arm.name.as_str()).collect();
-        let hint = choice.suggest_arm(id, likely_best(record), &names);
+        let hint = choice.suggest_arm(id, find_likely_best(record), &names);
         return Err(match record.verdict.not_recommended {
-            Some(_) => not_recommended(id, &record.verdict.advice, &hint),
-            None => no_best_arm(id, &record.verdict.sentence, &hint),
+            Some(_) => not_recommended_error(id, &record.verdict.advice, &hint),
+            None => no_best_arm_error(id, &record.verdict.sentence, &hint),
         });
     };
     let is_recipe = arm.workload.recipe.is_some();
@@ -241,7 +241,7 @@ pub(in crate::cli) fn answer_from_comparison(
         environment: arm.workload.environment.clone(),
         input: arm.workload.input.clone(),
         nothing_to_apply: (is_idle || changes_nothing).then(|| record.verdict.sentence.clone()),
-        ..unchanged_answer(&record.id, &record.host)
+        ..make_unchanged_answer(&record.id, &record.host)
     })
 }
 
@@ -256,8 +256,8 @@ fn answer_from_search(record: &SearchRecord, choice: &ArmChoice) -> anyhow::Resu
         let names = &names[..names.len().min(MAX_LISTED_ARMS)];
         let hint = choice.suggest_arm(id, record.best.as_deref(), names);
         return Err(match record.verdict.not_recommended {
-            Some(_) => not_recommended(id, &record.verdict.advice, &hint),
-            None => no_best_arm(id, &record.verdict.sentence, &hint),
+            Some(_) => not_recommended_error(id, &record.verdict.advice, &hint),
+            None => no_best_arm_error(id, &record.verdict.sentence, &hint),
         });
     };
     let (command, environment) = record.command_line(arm);
@@ -269,7 +269,7 @@ fn answer_from_search(record: &SearchRecord, choice: &ArmChoice) -> anyhow::Resu
         input: record.workload.input.clone(),
         threads: arm.threads,
         nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
-        ..unchanged_answer(&record.id, &record.host)
+        ..make_unchanged_answer(&record.id, &record.host)
     })
 }
 
@@ -288,7 +288,7 @@ fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answe
     let named = choice.find(id, &kernel.cells, |cell| &cell.name)?;
     let fastest = usable.clone().max_by(|a, b| speed(a).total_cmp(&speed(b)));
     let Some(cell) = named.or(fastest) else {
-        return Err(no_best_arm(id, "no cell could be measured", ""));
+        return Err(no_best_arm_error(id, "no cell could be measured", ""));
     };
     let speed_up = cell.speed_up.as_ref().filter(|_| named.is_none());
     if speed_up.is_some_and(|speed_up| speed_up.low.is_none_or(|low| low <= 1.0)) {
@@ -298,7 +298,7 @@ fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answe
         );
         let names: Vec<&str> = usable.map(|cell| cell.name.as_str()).collect();
         let hint = choice.suggest_arm(id, Some(&cell.name), &names);
-        return Err(no_best_arm(id, &why, &hint));
+        return Err(no_best_arm_error(id, &why, &hint));
     }
     Ok(Answer {
         placement: cell.placement.clone(),
@@ -307,6 +307,6 @@ fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answe
             .map(str::to_owned)
             .to_vec(),
         threads: Some(cell.threads),
-        ..unchanged_answer(&record.id, &record.host)
+        ..make_unchanged_answer(&record.id, &record.host)
     })
 }

@@ -80,7 +80,7 @@ const RARE: [&str; 54] = [
 ];
 
 /// Commands with so many options that `--help` has only a line for each; man pages and the
-/// reference have their show_in_full texts.
+/// reference have their full texts.
 const MANY_OPTIONS: [&str; 1] = ["compare"];
 
 /// Options that repeat another one under the name that other tools use.
@@ -101,7 +101,7 @@ const REFINEMENTS: [&str; 10] = [
     "with_core_scheduling",
 ];
 
-/// Makes the help show every option and example in show_in_full, in the dense layout of `-h`.
+/// Makes the help show every option and example in full, in the dense layout of `-h`.
 fn show_in_full(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().cloned();
     let about = command.get_long_about().cloned();
@@ -183,7 +183,7 @@ fn keep_examples(after: &str) -> String {
 
 /// Cuts the text of each option to what fits into a line.
 fn shorten_each_to_line(command: clap::Command) -> clap::Command {
-    let columns = text_columns_by_heading(&command);
+    let columns = measure_columns_by_heading(&command);
     command.mut_args(|arg| {
         let column = columns.get(&heading_of(&arg)).copied().unwrap_or_default();
         shorten_to_line(arg, WIDTH.saturating_sub(column))
@@ -205,13 +205,13 @@ fn heading_of(arg: &clap::Arg) -> Option<String> {
 }
 
 /// The column at which the texts of each group of options begin.
-fn text_columns_by_heading(command: &clap::Command) -> HashMap<Option<String>, usize> {
+fn measure_columns_by_heading(command: &clap::Command) -> HashMap<Option<String>, usize> {
     let mut columns = HashMap::new();
     let shown = command
         .get_arguments()
         .filter(|arg| !arg.is_hide_set() && !arg.is_hide_short_help_set());
     for arg in shown {
-        let column = option_width(arg) + OPTION_MARGIN;
+        let column = measure_option_width(arg) + OPTION_MARGIN;
         let widest = columns.entry(heading_of(arg)).or_default();
         *widest = column.max(*widest);
     }
@@ -220,7 +220,7 @@ fn text_columns_by_heading(command: &clap::Command) -> HashMap<Option<String>, u
 
 /// Columns that an option takes with its values. (Its `Display` needs the
 /// number of values, which clap sets only as it parses.)
-fn option_width(arg: &clap::Arg) -> usize {
+fn measure_option_width(arg: &clap::Arg) -> usize {
     let name = arg.get_long().map_or(0, |long| "--".len() + long.len());
     let takes_values = arg.get_action().takes_values();
     let values = arg.get_value_names().filter(|_| takes_values);
@@ -243,8 +243,8 @@ fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
         Some((body, (default, _))) => (body, format!(" [default: {default}]")),
         None => (&*help, format_default(&arg)),
     };
-    let cuts = || clause_ends(body).chain([body.len()]);
-    let room = room.saturating_sub(aliases_width(&arg));
+    let cuts = || find_clause_ends(body).chain([body.len()]);
+    let room = room.saturating_sub(measure_aliases_width(&arg));
     let longest = |room: usize| {
         let fits = |at: &usize| body[..*at].chars().count() <= room;
         cuts().filter(fits).last()
@@ -273,7 +273,7 @@ fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
 }
 
 /// Columns of the aliases that clap writes after the text of an option.
-fn aliases_width(arg: &clap::Arg) -> usize {
+fn measure_aliases_width(arg: &clap::Arg) -> usize {
     let aliases = arg.get_visible_aliases().unwrap_or_default();
     aliases
         .iter()
@@ -302,7 +302,7 @@ fn format_values(arg: &clap::Arg) -> String {
 }
 
 /// Byte offsets at which a help text may be cut: the ends of clauses outside of brackets.
-fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
+fn find_clause_ends(help: &str) -> impl Iterator<Item = usize> {
     const ENDS: [&str; 4] = ["; ", ": ", " [", ", such as "];
     help.char_indices()
         .scan(0_usize, |depth, (at, letter)| {
@@ -326,7 +326,7 @@ pub(in crate::cli) enum HelpExtent {
     Brief,
     /// Every option, on two screens at most.
     Long,
-    /// Every option with its show_in_full text.
+    /// Every option with its full text.
     Full,
 }
 
@@ -346,7 +346,7 @@ fn build_all_commands() -> clap::Command {
 }
 
 /// The command line with all commands, which the help lists in groups.
-pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
+pub(in crate::cli) fn build_command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
         HelpExtent::None => build_all_commands(),
         HelpExtent::Brief => show_common_options(list_own_formats(build_all_commands())),
@@ -375,7 +375,7 @@ pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{HelpExtent, command};
+    use super::{HelpExtent, build_command};
 
     /// clap breaks longer lines again, which leaves single words.
     #[test]
@@ -391,7 +391,7 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         for extent in [HelpExtent::Brief, HelpExtent::Long, HelpExtent::Full] {
-            check(&command(extent));
+            check(&build_command(extent));
         }
     }
 }

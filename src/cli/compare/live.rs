@@ -35,7 +35,8 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let metric = parse_metric(args)?;
-    check_outputs(global, &export::result_files(&args.experiment.results), &[])?;
+    let results = &args.experiment.results;
+    check_outputs(global, &export::list_result_files(results), &[])?;
     restore::note_leftovers(terminal);
     let (pins, mut host) = open_live_host(global, "compare --pid", &args.interrupts.irqs)?;
     if !args.interrupts.irqs.is_empty() {
@@ -72,7 +73,6 @@ pub(super) fn compare(
     };
     if let Some(share) = live.abort_if_worse {
         let baseline = &plan.arms[plan.baseline];
-        let is_as_now = baseline.is_default;
         machine.set_limit(
             Limit {
                 share,
@@ -81,7 +81,7 @@ pub(super) fn compare(
                 settings: baseline.settings.clone(),
                 name: baseline.name.clone(),
             },
-            is_as_now.then(|| plan.metric.cost(first)),
+            baseline.is_default.then(|| plan.metric.cost(first)),
         );
     }
     let knob = target.first_process().and_then(own_setting);
@@ -102,7 +102,7 @@ pub(super) fn compare(
     restore_threads(machine, terminal);
     add_service_findings(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
-    show_and_export(&record, &args.experiment.results, terminal)?;
+    show_and_export(&record, results, terminal)?;
     Ok(match exit_status_of_service(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
         Exit::Done => exit_status_of_gates(&record, args, terminal),
@@ -181,7 +181,7 @@ fn make_plan(
         conclude: service_workload.conclude,
         ..Workload::new(command)
     };
-    let places = plan::live_placements(args, topology, terminal)?;
+    let places = plan::list_live_placements(args, topology, terminal)?;
     let arms: Vec<ArmPlan> = places
         .into_iter()
         .map(|merged| {

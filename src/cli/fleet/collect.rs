@@ -23,7 +23,7 @@ pub(super) fn collect(
     // Fails if the store has another fleet of this id, before anything is queried or copied.
     store_fleet(fleet, &mut store)?;
     let reasons = match found.query_slurm() {
-        Ok(states) => launch::failure_reasons(&states),
+        Ok(states) => launch::list_failure_reasons(&states),
         Err(error) => {
             terminal.note(&format!("Slurm is not asked: {error:#}."));
             std::collections::BTreeMap::new()

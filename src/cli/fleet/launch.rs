@@ -91,7 +91,7 @@ pub(super) fn to_task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Resu
 }
 
 /// Why jobs failed, as the scheduler describes it, by node.
-pub(super) fn failure_reasons(states: &[JobState]) -> BTreeMap<String, String> {
+pub(super) fn list_failure_reasons(states: &[JobState]) -> BTreeMap<String, String> {
     let failed = states.iter().filter(|state| state.stage == Stage::Failed);
     failed
         .filter_map(|state| Some((state.node.clone()?, state.description.clone())))

@@ -10,7 +10,7 @@ use super::launch;
 use crate::cli::Exit;
 use crate::cli::args::FleetNodeArgs;
 use crate::cli::opening::parse_location;
-use crate::cli::surroundings::own_program;
+use crate::cli::surroundings::find_own_program;
 use crate::cli::terminal::Terminal;
 use pinwise_fleet::folder::FleetFolder;
 use pinwise_fleet::node::{AttemptOutcome, Runner, StepEnd, run_missing_steps};
@@ -22,7 +22,7 @@ use pinwise_record::{FleetStep, HostRecord};
 use pinwise_store::{Spool, Store};
 use pinwise_workload::{Command, Workload};
 
-pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn run_node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     // Only steps of trusted users are run.
     let users = launch::trusted_users().with_user(args.owner);
     let (folder, fleet) = FleetFolder::open_trusted(&args.folder, &users)?;
@@ -46,7 +46,7 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
         ..AttemptStart::default()
     };
     let mut runner = StepRunner {
-        program: own_program()?,
+        program: find_own_program()?,
         machine,
         terminal,
         delivery: Delivery {

@@ -40,7 +40,7 @@ pub(super) fn resume(
     }
     let mut record = found.record.clone();
     let mut submitted = 0;
-    for request in lacking.nodes_to_request(&submission.to_node_request(), &status) {
+    for request in lacking.choose_nodes_to_request(&submission.to_node_request(), &status) {
         let choice = launcher.choose(&request)?;
         for left in &choice.left_out {
             terminal.warn(&format!("not asked: {left}"));
@@ -107,7 +107,11 @@ impl Lacking {
     }
 
     /// The requests to the launcher: the named nodes, and for the unnamed ones any others.
-    fn nodes_to_request(&self, first: &NodeRequest, status: &FleetStatus) -> Vec<NodeRequest> {
+    fn choose_nodes_to_request(
+        &self,
+        first: &NodeRequest,
+        status: &FleetStatus,
+    ) -> Vec<NodeRequest> {
         let mut requests = Vec::new();
         if !self.named.is_empty() {
             requests.push(NodeRequest {

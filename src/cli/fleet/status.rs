@@ -10,7 +10,7 @@ use pinwise_fleet::state;
 use pinwise_machine::linux::time_of_day;
 use pinwise_record::FleetStatus;
 
-pub(super) fn status(
+pub(super) fn show_status(
     global: &Global,
     args: &FleetStatusArgs,
     terminal: &Terminal,

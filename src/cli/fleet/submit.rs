@@ -9,7 +9,7 @@ use super::launch;
 use super::study::{self, FOLDER_PLACEHOLDER, Studies};
 use crate::cli::args::{FleetSubmitArgs, Global};
 use crate::cli::opening::{open_store, store_location};
-use crate::cli::surroundings::own_program;
+use crate::cli::surroundings::find_own_program;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, plan};
 use pinwise_fleet::check_id;
@@ -63,7 +63,7 @@ pub(super) fn submit(
         return Ok(Exit::Done);
     }
     refuse_used_id(global, &record.id)?;
-    let program = PathBuf::from(own_program()?);
+    let program = PathBuf::from(find_own_program()?);
     let new_folder = NewFleetFolder {
         record: &record,
         submission: &submission,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::builds::{SHORT_COMMIT, git};
+use super::builds::{SHORT_COMMIT, run_git};
 use crate::cli::Exit;
 use crate::cli::args::GateArgs;
 use pinwise_format::{count, shell};
@@ -65,19 +65,19 @@ pub(super) fn describe_end(
     exit: Exit,
 ) -> Option<String> {
     let format = "--format=%(objectname) %(refname)";
-    let refs = git(None, &["for-each-ref", format, "refs/bisect/"]).ok()?;
+    let refs = run_git(None, &["for-each-ref", format, "refs/bisect/"]).ok()?;
     let mut marks = Marks::parse(&refs);
-    marks.mark(&git(None, &["rev-parse", "HEAD"]).ok()?, exit);
+    marks.mark(&run_git(None, &["rev-parse", "HEAD"]).ok()?, exit);
     if marks.bad.is_empty() || marks.good.is_empty() {
         return None;
     }
     let mut words = vec!["rev-list", &marks.bad, "--not"];
     words.extend(marks.good.iter().map(String::as_str));
-    let candidates = git(None, &words).ok()?;
+    let candidates = run_git(None, &words).ok()?;
     let candidates: Vec<String> = candidates.lines().map(str::to_owned).collect();
     let open = marks.find_undecided(&candidates);
     let middle = open.get(open.len() / 2)?;
-    let command = command_that_decides(argv, args, middle, budget)?;
+    let command = make_deciding_command(argv, args, middle, budget)?;
     Some(describe(&marks.bad, &open, &command))
 }
 
@@ -93,7 +93,7 @@ fn describe(bad: &str, open: &[String], command: &str) -> String {
 }
 
 /// The command that repeats this gate for a skipped commit with twice the time.
-fn command_that_decides(
+fn make_deciding_command(
     argv: &[String],
     args: &GateArgs,
     commit: &str,

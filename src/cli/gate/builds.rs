@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::{GateArgs, Global};
 use crate::cli::files::{read_file, write_file};
-use crate::cli::surroundings::named_folder;
+use crate::cli::surroundings::find_named_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_record::BuildRecord;
 use pinwise_workload::suite::Suite;
@@ -138,7 +138,7 @@ fn find_source(name: &str) -> anyhow::Result<Source> {
         bail!("it is a file: name the folder of a build, or a revision");
     }
     let revision = format!("{name}^{{commit}}");
-    let commit = git(
+    let commit = run_git(
         None,
         &[
             "rev-parse",
@@ -162,8 +162,8 @@ fn find_source(name: &str) -> anyhow::Result<Source> {
     };
     Ok(Source::Commit {
         name: shown.to_owned(),
-        repository: PathBuf::from(git(None, &["rev-parse", "--show-toplevel"])?),
-        within: git(None, &["rev-parse", "--show-prefix"])?,
+        repository: PathBuf::from(run_git(None, &["rev-parse", "--show-toplevel"])?),
+        within: run_git(None, &["rev-parse", "--show-prefix"])?,
         commit,
     })
 }
@@ -236,8 +236,8 @@ fn clone_commit(
     build: Option<&str>,
     terminal: &Terminal,
 ) -> anyhow::Result<(PathBuf, File)> {
-    let cache = named_folder("XDG_CACHE_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".cache")))
+    let cache = find_named_folder("XDG_CACHE_HOME")
+        .or_else(|| find_named_folder("HOME").map(|home| home.join(".cache")))
         .context("neither XDG_CACHE_HOME nor HOME is set: builds of revisions need a folder")?;
     let name = repository.display().to_string().replace('/', "-");
     let folder = cache.join("pinwise/gate").join(name.trim_matches('-'));
@@ -295,12 +295,12 @@ fn clone_name(commit: &str, variant: Option<u32>) -> String {
 fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()> {
     let from = repository.display().to_string();
     let to = clone.display().to_string();
-    git(
+    run_git(
         None,
         &["clone", "--quiet", "--shared", "--no-checkout", &from, &to],
     )?;
-    git(Some(clone), &["checkout", "--quiet", "--detach", commit])?;
-    let entries = git(Some(clone), &["ls-files", "--stage", "-z"])?;
+    run_git(Some(clone), &["checkout", "--quiet", "--detach", commit])?;
+    let entries = run_git(Some(clone), &["ls-files", "--stage", "-z"])?;
     for (commit, path) in entries.split('\0').filter_map(parse_submodule) {
         let source = repository.join(path);
         if !source.join(".git").exists() {
@@ -322,7 +322,7 @@ fn parse_submodule(entry: &str) -> Option<(&str, &str)> {
 
 /// Runs git; what it prints, without the last line's end.
 #[expect(clippy::disallowed_methods, reason = "revisions are git's")]
-pub(super) fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
+pub(super) fn run_git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
     // Variables of a git hook, for example, would make it work on the user's own tree.
     let variables = std::env::vars_os().map(|(name, _)| name);

@@ -28,7 +28,7 @@ pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Res
 }
 
 /// Parses the command of an experiment that has only one.
-pub(super) fn single_candidate(
+pub(super) fn make_single_candidate(
     args: &ExperimentArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Candidate> {
@@ -152,7 +152,7 @@ pub(super) fn list_candidates(
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
         .collect();
     if lines.is_empty() && sweeps.is_empty() {
-        return Ok(vec![single_candidate(&args.experiment, terminal)?]);
+        return Ok(vec![make_single_candidate(&args.experiment, terminal)?]);
     }
     if lines.is_empty() {
         let line = match written {

@@ -33,7 +33,7 @@ pub(super) fn choose_metric(
 }
 
 /// The unit of the recipe's metric, if that is compared; else empty.
-pub(super) fn recipe_unit(args: &CompareArgs, recipe: Option<&ReadyRecipe>) -> String {
+pub(super) fn find_recipe_unit(args: &CompareArgs, recipe: Option<&ReadyRecipe>) -> String {
     let recipe = recipe.filter(|_| args.metric.is_none());
     recipe.map_or(String::new(), |recipe| recipe.unit.clone())
 }

@@ -50,19 +50,25 @@ fn move_interrupts_away(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, C
     InterruptCpus::move_away_from(cpus, &topology)
 }
 
-fn limit_name(limit: CpuLimit) -> String {
+fn format_limit_name(limit: CpuLimit) -> String {
     format!("limit={limit}")
 }
 
-fn cpuset_name(kind: &str, placement: &str) -> String {
+fn format_cpuset_name(kind: &str, placement: &str) -> String {
     format!("{kind} {placement}")
 }
 
 /// The names of the arms of the requested groups.
-pub(super) fn arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
-    let limits = args.limits.iter().copied().map(limit_name);
-    let exclusive = args.exclusive.iter().map(|p| cpuset_name("exclusive", p));
-    let isolated = args.isolate.iter().map(|p| cpuset_name("isolate", p));
+pub(super) fn list_arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
+    let limits = args.limits.iter().copied().map(format_limit_name);
+    let exclusive = args
+        .exclusive
+        .iter()
+        .map(|p| format_cpuset_name("exclusive", p));
+    let isolated = args
+        .isolate
+        .iter()
+        .map(|p| format_cpuset_name("isolate", p));
     limits.chain(exclusive).chain(isolated)
 }
 
@@ -85,7 +91,7 @@ fn parse_groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<Nam
             );
         }
         found.push(NamedGroup {
-            name: limit_name(*limit),
+            name: format_limit_name(*limit),
             place: Placement::os_default().realise(topology)?,
             group: OwnGroup {
                 limit: Some(*limit),
@@ -105,7 +111,7 @@ fn parse_groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<Nam
             bail!("{}: a CPU must be left for all others", about());
         }
         found.push(NamedGroup {
-            name: cpuset_name(kind, text),
+            name: format_cpuset_name(kind, text),
             group: OwnGroup {
                 cpus: Some(place.cpus.clone()),
                 is_isolated,

@@ -18,7 +18,7 @@ pub(in crate::cli) fn open_ledger(
             &args.what_if,
             machine,
             args.trace,
-            host_options()?,
+            list_host_options()?,
         )?),
         false => open_interrupt_ledger(&args.interrupts.irqs, machine)?,
     };
@@ -44,9 +44,9 @@ pub(in crate::cli) fn open_ledger(
         // Isolation moves interrupts, which is a change of the host.
         None if !args.groups.isolate.is_empty() => {
             interrupts::check_tuners("--isolate")?;
-            Ledger::open(host_options()?).context("--isolate")?
+            Ledger::open(list_host_options()?).context("--isolate")?
         }
-        None => Ledger::open(own_options()?).context("--limit, --exclusive")?,
+        None => Ledger::open(list_own_options()?).context("--limit, --exclusive")?,
     };
     groups::check_groups(&args.groups, &mut ledger)?;
     Ok(Some(ledger))
@@ -59,20 +59,20 @@ pub(in crate::cli) fn open_interrupt_ledger(
 ) -> anyhow::Result<Option<Ledger>> {
     match interrupts::parse_settings(irqs)?.as_slice() {
         [] => Ok(None),
-        settings => interrupts::open_ledger(settings, machine, host_options()?).map(Some),
+        settings => interrupts::open_ledger(settings, machine, list_host_options()?).map(Some),
     }
 }
 
 /// The options of a ledger for changes of the whole host.
-fn host_options() -> anyhow::Result<LedgerOptions> {
+fn list_host_options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
         is_for_host: true,
-        ..own_options()?
+        ..list_own_options()?
     })
 }
 
 /// The options of a ledger for changes of single programs.
-pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
+pub(in crate::cli) fn list_own_options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
         fault: read_fault()?,
         ..LedgerOptions::default()

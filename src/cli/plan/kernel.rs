@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::candidates::Candidate;
 use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice, WorkloadArgs};
-use crate::cli::kernel::{find_kernel, kernel_program, parse_isas};
+use crate::cli::kernel::{find_kernel, find_kernel_program, parse_isas};
 use crate::cli::parser_words::to_one_line;
 use pinwise_kernels::work::Isa;
 use pinwise_machine::CommandRunner;
@@ -77,13 +77,13 @@ pub(super) fn parse_kernel(
     let work = options.work.unwrap_or(WORK_PER_THREAD * options.threads);
     Ok(Some(KernelRequest {
         call: Call {
-            program: kernel_program(is_local)?,
+            program: find_kernel_program(is_local)?,
             kernel,
             threads: options.threads,
             work: work as u64,
             size: options.size,
             isa: isas.first().copied().unwrap_or(Isa::Native),
-            more: passed_options(&options),
+            more: list_passed_options(&options),
         },
         isas,
     }))
@@ -104,7 +104,7 @@ fn refuse_inapplicable(options: &KernelArgs, args: &CompareArgs) -> anyhow::Resu
 }
 
 /// The options that are passed to `bench kernel` unchanged.
-fn passed_options(options: &KernelArgs) -> Vec<String> {
+fn list_passed_options(options: &KernelArgs) -> Vec<String> {
     let mut words = Vec::new();
     if options.split == SplitChoice::Dynamic {
         words.extend(["--split".to_owned(), "dynamic".to_owned()]);

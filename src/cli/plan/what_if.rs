@@ -69,7 +69,7 @@ fn parse_machine(text: &str) -> anyhow::Result<Placement> {
 }
 
 /// Makes an arm of every command on every smaller machine.
-pub(super) fn arms(
+pub(super) fn make_arms(
     candidates: &[Candidate],
     workloads: &[Workload],
     machines: &[SmallerMachine],

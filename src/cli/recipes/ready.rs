@@ -5,7 +5,7 @@ use anyhow::Context;
 
 use super::{find_programs, parse_recipe, read_recipe};
 use crate::cli::args::CompareArgs;
-use crate::cli::surroundings::temporary_folder;
+use crate::cli::surroundings::find_temporary_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_kernels::Scratch;
 use pinwise_machine::{CommandRunner, MachineError};
@@ -38,7 +38,7 @@ pub(in crate::cli) fn open(
         return open_simulated(&recipe, &choices).map(Some);
     }
     let programs = find_programs(&recipe)?;
-    let folder = Scratch::create(&temporary_folder(), "pinwise-recipe-")
+    let folder = Scratch::create(&find_temporary_folder(), "pinwise-recipe-")
         .context("a folder for the recipe's input")?;
     let path = folder
         .path()

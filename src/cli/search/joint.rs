@@ -13,7 +13,7 @@ use super::super::input::read_text;
 use super::super::machine::open_machine;
 use super::super::opening::{check_store, open_store};
 use super::super::outputs::check_outputs;
-use super::super::surroundings::own_program;
+use super::super::surroundings::find_own_program;
 use super::super::terminal::Terminal;
 use super::super::watch::Watch;
 use super::super::{Exit, export, plan};
@@ -40,7 +40,7 @@ pub(super) fn search(
             global.machine
         );
     }
-    check_outputs(global, &super::output_files(&args.results), &[])?;
+    check_outputs(global, &super::list_output_files(&args.results), &[])?;
     check_store(global)?;
     let search = plan_search(global, args, file)?;
     run_and_report(&search, None, file, global, args, terminal)
@@ -109,7 +109,7 @@ fn plan_search(global: &Global, args: &SearchArgs, file: &Path) -> anyhow::Resul
     let (id, started) = plan::new_id_and_start();
     Ok(JointSearch {
         programs,
-        runner: vec![own_program()?, "search".to_owned(), "round".to_owned()],
+        runner: vec![find_own_program()?, "search".to_owned(), "round".to_owned()],
         max_rounds: args.max_runs.unwrap_or(DEFAULT_ROUNDS),
         pairs: args.confirm.unwrap_or(DEFAULT_PAIRS),
         budget: args.budget,

@@ -195,7 +195,7 @@ pub(super) fn resume(
         workload,
         threads: planned.threads.clone(),
         sets_threads: planned.sets_threads,
-        default_threads: planned_default_threads(planned),
+        default_threads: find_planned_default_threads(planned),
         default_is_counted: planned.default_threads.is_none(),
         min_effect: planned.within,
         max_slowdown: planned.least_within,
@@ -215,7 +215,7 @@ pub(super) fn resume(
 }
 
 /// The number of threads of `os-default`, set or counted.
-pub(in crate::cli) fn planned_default_threads(planned: &SearchPlanRecord) -> usize {
+pub(in crate::cli) fn find_planned_default_threads(planned: &SearchPlanRecord) -> usize {
     let given = planned.default_threads.or(planned.counted_threads);
     given.or(planned.threads.last().copied()).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! Parses `--threads` of a search: numbers, or a range, of which a ladder of numbers is tried.
+//! Parses `--threads` of a search: numbers, or a range, of which only some numbers are tried.
 
 use anyhow::bail;
 
@@ -17,7 +17,7 @@ pub(super) fn parse_threads(text: &str, cpus: usize, compare: &str) -> anyhow::R
             if first > last {
                 bail!("--threads '{text}': the range is reversed");
             }
-            ladder(first, last)
+            list_thread_counts(first, last)
         }
         None => text
             .split(',')
@@ -46,7 +46,7 @@ fn parse_number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::R
     // A number with too many digits is also more than there are CPUs.
     let threads = word.parse().unwrap_or(usize::MAX);
     if threads > cpus {
-        return Err(more_threads_than_cpus(
+        return Err(too_many_threads_error(
             &format!("--threads {text}"),
             cpus,
             compare,
@@ -56,7 +56,7 @@ fn parse_number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::R
 }
 
 /// The error for more threads than CPUs; `compare` is the command that allows them.
-pub(in crate::cli) fn more_threads_than_cpus(
+pub(in crate::cli) fn too_many_threads_error(
     argument: &str,
     cpus: usize,
     compare: &str,
@@ -73,7 +73,7 @@ pub(in crate::cli) fn more_threads_than_cpus(
 
 /// 1, 2, 3, 4, 6, 8, 12, 16 …: powers of two and one and a half times those, with both ends of the
 /// range. Steps grow since costs depend on ratios of thread counts, not on differences.
-fn ladder(first: usize, last: usize) -> Vec<usize> {
+fn list_thread_counts(first: usize, last: usize) -> Vec<usize> {
     let mut steps = vec![first, last];
     let mut power = 1usize;
     while power <= last {
@@ -143,8 +143,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ladders_have_both_ends_and_no_wide_gap(first in 1usize..3000, more in 0usize..3000) {
-            let (last, steps) = (first + more, ladder(first, first + more));
+        fn tried_numbers_of_a_range_have_both_ends_and_no_wide_gap(first in 1usize..3000, more in 0usize..3000) {
+            let (last, steps) = (first + more, list_thread_counts(first, first + more));
             prop_assert_eq!(steps.first(), Some(&first));
             prop_assert_eq!(steps.last(), Some(&last));
             prop_assert!(steps.windows(2).all(|pair| pair[0] < pair[1] && pair[1] <= 2 * pair[0]));

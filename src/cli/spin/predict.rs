@@ -60,7 +60,7 @@ pub(super) fn predict(
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-/// The processor that the arguments name, if they do, and that of `--from`.
+/// Finds the processor to predict for, if the arguments name one, and the one of `--from`.
 fn find_processors(
     args: &SpinPredictArgs,
 ) -> anyhow::Result<(Option<ProcessorRecord>, Option<ProcessorRecord>)> {

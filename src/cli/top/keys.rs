@@ -107,7 +107,7 @@ fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, limits: Sc
     };
     let arranged = view.arrange_threads(record);
     let row = match view.focus {
-        Focus::Threads => view.chosen_row(&arranged),
+        Focus::Threads => view.find_chosen_row(&arranged),
         Focus::Cpus => view.cpu_top,
     };
     let to = match code {
@@ -128,7 +128,7 @@ fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, limits: Sc
 
 fn prompt_for_pin(view: &mut View, record: &TopRecord) -> Action {
     let arranged = view.arrange_threads(record);
-    let Some(thread) = arranged.get(view.chosen_row(&arranged)) else {
+    let Some(thread) = arranged.get(view.find_chosen_row(&arranged)) else {
         view.message = Some("no thread to pin".to_owned());
         return Action::Nothing;
     };

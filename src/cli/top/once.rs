@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::terminal::{Terminal, read_variable};
 use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
-use pinwise_report::top::{View, rows_to_text, still_frame};
+use pinwise_report::top::{View, lay_out_still_frame, rows_to_text};
 use pinwise_sched::live::Live;
 use pinwise_sched::{Event, Tier};
 
@@ -63,7 +63,7 @@ pub(super) fn print(
     if terminal.is_json() {
         terminal.print_json(&limit_threads(record, view))?;
     } else {
-        let rows = still_frame(&record, view, width(terminal), MAX_TEXT_THREADS);
+        let rows = lay_out_still_frame(&record, view, width(terminal), MAX_TEXT_THREADS);
         terminal.print(&rows_to_text(&rows, terminal.palette()))?;
     }
     Ok(Exit::Done)

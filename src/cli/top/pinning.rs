@@ -16,7 +16,7 @@ const MAX_READ_THREADS: usize = 200;
 pub(super) fn add_settings(record: &mut TopRecord, view: &View) {
     let arranged = view.arrange_threads(record);
     let first = view
-        .chosen_row(&arranged)
+        .find_chosen_row(&arranged)
         .saturating_sub(MAX_READ_THREADS / 2);
     let near = arranged.iter().skip(first).take(MAX_READ_THREADS);
     let settings: BTreeMap<i32, (String, String)> = near

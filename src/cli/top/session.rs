@@ -14,7 +14,7 @@ use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::{Pins, terminal_is_gone, thread_settings};
 use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
-use pinwise_report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
+use pinwise_report::top::{PromptKind, Size, View, count_hidden_cpu_rows, lay_out_screen};
 use pinwise_sched::live::Live;
 use pinwise_sched::{Event, Tier};
 
@@ -185,7 +185,7 @@ impl Session {
         let cpu_rows = self
             .record
             .as_ref()
-            .map_or(0, |record| hidden_cpu_rows(record, &self.view, size));
+            .map_or(0, |record| count_hidden_cpu_rows(record, &self.view, size));
         Ok(ScrollLimits {
             page: (size.height / 2).max(1),
             cpu_rows,
@@ -275,7 +275,9 @@ impl Session {
             pinning::add_settings(record, &self.view);
         }
         let (record, view) = (&*record, &self.view);
-        let drawn = self.screen.show(|size: Size| screen(record, view, size));
+        let drawn = self
+            .screen
+            .show(|size: Size| lay_out_screen(record, view, size));
         if let Err(error) = drawn {
             self.fail(error);
         }

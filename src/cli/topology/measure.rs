@@ -66,7 +66,7 @@ pub(super) fn measure(
     }
     outcome.record.set_devices(&outcome.topology);
     if let Some(store) = &store {
-        match maps::maps_of_this_boot(store, &outcome.topology, &machine.label()) {
+        match maps::load_maps_of_this_boot(store, &outcome.topology, &machine.label()) {
             Ok(earlier) => probe::judge_with_earlier(&mut outcome.record, &earlier),
             Err(error) => terminal.warn(&format!("earlier maps were not consulted: {error}")),
         }

@@ -19,7 +19,7 @@ pub(super) fn print_placements(
     }
     let threads = match requested {
         Some(threads) => vec![check_threads(threads, topology).context("--placements")?],
-        None => typical_thread_counts(topology),
+        None => list_typical_thread_counts(topology),
     };
     if threads.is_empty() {
         bail!("--placements: this process may not use any CPU of this machine");
@@ -47,7 +47,7 @@ fn check_threads(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
 }
 
 /// Powers of two up to the number of CPUs, the number of cores, and the number of CPUs.
-fn typical_thread_counts(topology: &Topology) -> Vec<usize> {
+fn list_typical_thread_counts(topology: &Topology) -> Vec<usize> {
     let counts = topology.counts();
     let doubled = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
     let mut threads: Vec<usize> = doubled.take_while(|&n| n <= counts.cpus).collect();

@@ -3,8 +3,8 @@
 use pinwise_record::{Busiest, TopCpu, TopRecord, TopThread, UsedCpu};
 use pinwise_report::Palette;
 use pinwise_report::top::{
-    Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, rows_to_text, screen,
-    still_frame,
+    Focus, Order, Prompt, PromptKind, Size, View, count_hidden_cpu_rows, draw, lay_out_screen,
+    lay_out_still_frame, rows_to_text,
 };
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -14,7 +14,7 @@ use super::{desktop, server};
 
 #[track_caller]
 fn check_screen(name: &str, record: &TopRecord, view: &View, width: usize, height: usize) {
-    let rows = screen(record, view, Size { width, height });
+    let rows = lay_out_screen(record, view, Size { width, height });
     let picture = add_right_edge(&rows_to_text(&rows, Palette::default()), width);
     snapshot(name, &picture);
 }
@@ -61,7 +61,7 @@ fn a_server_with_256_cpus_is_drawn() {
         width: 80,
         height: 24,
     };
-    assert!(hidden_cpu_rows(&record, &view, size) > 40);
+    assert!(count_hidden_cpu_rows(&record, &view, size) > 40);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn prompts_messages_and_help_are_drawn() {
 #[test]
 fn a_single_frame_is_printed() {
     let print = |record: &TopRecord, width: usize| {
-        let rows = still_frame(record, &View::default(), width, 20);
+        let rows = lay_out_still_frame(record, &View::default(), width, 20);
         rows_to_text(&rows, Palette::default())
     };
     snapshot("printed-desktop", &print(&desktop(), 80));
@@ -102,7 +102,7 @@ fn a_single_frame_is_printed() {
 
 #[test]
 fn colour_only_adds_to_the_picture() {
-    let rows = still_frame(&server(), &View::default(), 80, 20);
+    let rows = lay_out_still_frame(&server(), &View::default(), 80, 20);
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     let colored = rows_to_text(&rows, Palette::new(true));
     assert!(escapes.is_match(&colored));
@@ -144,7 +144,7 @@ fn hostile_names_do_not_reach_the_terminal() {
         width: 80,
         height: 20,
     };
-    let picture = rows_to_text(&screen(&record, &view, size), Palette::default());
+    let picture = rows_to_text(&lay_out_screen(&record, &view, size), Palette::default());
     assert!(picture.is_ascii(), "{picture}");
     assert!(!picture.chars().any(|c| c.is_control() && c != '\n'));
 }
@@ -223,7 +223,7 @@ proptest! {
         let record = TopRecord { cpus, threads, host, interval_s: 1.0, ..TopRecord::default() };
         let focus = if is_focused { Focus::Cpus } else { Focus::Threads };
         let view = View { order, focus, cpu_top, filter, shows_help, message, ..View::default() };
-        let rows = screen(&record, &view, Size { width, height });
+        let rows = lay_out_screen(&record, &view, Size { width, height });
         prop_assert!(rows.len() <= height);
         let fits = |line: &str, width: usize| textwrap::core::display_width(line) <= width;
         for line in rows_to_text(&rows, Palette::default()).lines() {
@@ -234,7 +234,7 @@ proptest! {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width_16, u16::try_from(height).unwrap()));
         draw(&rows, colored, &mut buffer);
         let width = width.max(40);
-        for line in rows_to_text(&still_frame(&record, &view, width, 5), Palette::default()).lines() {
+        for line in rows_to_text(&lay_out_still_frame(&record, &view, width, 5), Palette::default()).lines() {
             prop_assert!(fits(line, width), "{line}");
         }
     }

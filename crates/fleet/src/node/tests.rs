@@ -137,7 +137,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
 }
 
 #[test]
-fn steps_of_another_attempt_count() {
+fn steps_that_another_attempt_has_finished_are_not_run() {
     let (_place, folder, record) = new_fleet();
     let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), VALID_RECORD)]);
     script.rival_finishes_b_at = Some(2);

@@ -13,7 +13,7 @@ use super::fault::Effect;
 use super::generation::Generation;
 use Quantity::{
     AllNodes, Cache, CacheSweep, Chase, Clock, Contended, Cores, Far, FarNode, Loaded, Near, Node,
-    OneCore, Pause, SmtYield, Sweep, Switching, Work,
+    OneCore, Pause, SmtYield, Sweep, Switching,
 };
 
 /// Share of the theoretical bandwidth that a sweep over memory reaches, about
@@ -52,10 +52,8 @@ enum Quantity {
     Clock(usize),
     /// Time of a thread switch or wake-up on the oldest kind of server, ns.
     Switching(f64),
-    /// A kernel on one core (0) or on all (1): its rate on one core of the oldest kind of server,
-    /// the share of its time that depends on memory, and the share that a core's second thread
-    /// adds.
-    Work(usize, f64, f64, f64),
+    /// The rate of a kernel.
+    Work(Work),
     /// The share of work that a core's second thread adds.
     SmtYield(f64),
     /// A sweep over memory by all cores, with its share of the bandwidth.
@@ -66,6 +64,18 @@ enum Quantity {
     CacheSweep,
     /// Threads that write the same line: operations per transfer between packages.
     Contended(f64),
+}
+
+/// A kernel and where it runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Work {
+    uses_all_cores: bool,
+    /// Its rate on one core of the oldest kind of server, per second.
+    rate: f64,
+    /// The share of its time that depends on memory.
+    memory_share: f64,
+    /// The share of work that a core's second thread adds.
+    smt_gain: f64,
 }
 
 /// What determines a node's figures, beside noise.
@@ -98,6 +108,28 @@ const fn figure(
     }
 }
 
+/// A kernel on one core; the meaning of the numbers is that of the fields of [`Work`].
+const fn one_core(name: &'static str, rate: f64, memory_share: f64, smt_gain: f64) -> Figure {
+    let work = Work {
+        uses_all_cores: false,
+        rate,
+        memory_share,
+        smt_gain,
+    };
+    figure(ONE_CORE, name, "/s", Quantity::Work(work))
+}
+
+/// A kernel on all cores, as [`one_core`].
+const fn all_cores(name: &'static str, rate: f64, memory_share: f64, smt_gain: f64) -> Figure {
+    let work = Work {
+        uses_all_cores: true,
+        rate,
+        memory_share,
+        smt_gain,
+    };
+    figure(ALL_CORES, name, "/s", Quantity::Work(work))
+}
+
 /// All figures, in the order of their steps.
 pub(super) const FIGURES: [Figure; 50] = [
     figure(WIRING, "latency, siblings", "ns", Cores(0)),
@@ -120,24 +152,24 @@ pub(super) const FIGURES: [Figure; 50] = [
     figure(WIRING, "clock, all cores", "GHz", Clock(1)),
     figure(WIRING, "context switch", "ns", Switching(1400.0)),
     figure(WIRING, "futex wake", "ns", Switching(2600.0)),
-    figure(ONE_CORE, "integer", "/s", Work(0, 6.1e8, 0.0, 0.25)),
-    figure(ONE_CORE, "fibonacci", "/s", Work(0, 4.3e8, 0.0, 0.20)),
-    figure(ONE_CORE, "napierian", "/s", Work(0, 9.5e6, 0.0, 0.18)),
-    figure(ONE_CORE, "eratosthenes", "/s", Work(0, 3.4e8, 0.1, 0.22)),
-    figure(ONE_CORE, "quicksort", "/s", Work(0, 2.2e7, 0.1, 0.30)),
-    figure(ONE_CORE, "mean-sd", "/s", Work(0, 1.3e9, 0.3, 0.05)),
-    figure(ONE_CORE, "whetstone", "/s", Work(0, 4.8e9, 0.0, 0.32)),
-    figure(ONE_CORE, "fft", "/s", Work(0, 3.1e9, 0.2, 0.08)),
-    figure(ONE_CORE, "mandelbrot", "/s", Work(0, 1.9e9, 0.0, 0.28)),
-    figure(ONE_CORE, "pi", "/s", Work(0, 2.7e5, 0.0, 0.15)),
-    figure(ALL_CORES, "integer", "/s", Work(1, 6.1e8, 0.0, 0.25)),
-    figure(ALL_CORES, "fibonacci", "/s", Work(1, 4.3e8, 0.0, 0.20)),
-    figure(ALL_CORES, "eratosthenes", "/s", Work(1, 3.4e8, 0.1, 0.22)),
-    figure(ALL_CORES, "quicksort", "/s", Work(1, 2.2e7, 0.1, 0.30)),
-    figure(ALL_CORES, "mean-sd", "/s", Work(1, 1.3e9, 0.3, 0.05)),
-    figure(ALL_CORES, "whetstone", "/s", Work(1, 4.8e9, 0.0, 0.32)),
-    figure(ALL_CORES, "fft", "/s", Work(1, 3.1e9, 0.2, 0.08)),
-    figure(ALL_CORES, "mandelbrot", "/s", Work(1, 1.9e9, 0.0, 0.28)),
+    one_core("integer", 6.1e8, 0.0, 0.25),
+    one_core("fibonacci", 4.3e8, 0.0, 0.20),
+    one_core("napierian", 9.5e6, 0.0, 0.18),
+    one_core("eratosthenes", 3.4e8, 0.1, 0.22),
+    one_core("quicksort", 2.2e7, 0.1, 0.30),
+    one_core("mean-sd", 1.3e9, 0.3, 0.05),
+    one_core("whetstone", 4.8e9, 0.0, 0.32),
+    one_core("fft", 3.1e9, 0.2, 0.08),
+    one_core("mandelbrot", 1.9e9, 0.0, 0.28),
+    one_core("pi", 2.7e5, 0.0, 0.15),
+    all_cores("integer", 6.1e8, 0.0, 0.25),
+    all_cores("fibonacci", 4.3e8, 0.0, 0.20),
+    all_cores("eratosthenes", 3.4e8, 0.1, 0.22),
+    all_cores("quicksort", 2.2e7, 0.1, 0.30),
+    all_cores("mean-sd", 1.3e9, 0.3, 0.05),
+    all_cores("whetstone", 4.8e9, 0.0, 0.32),
+    all_cores("fft", 3.1e9, 0.2, 0.08),
+    all_cores("mandelbrot", 1.9e9, 0.0, 0.28),
     figure(SMT, "integer", "", SmtYield(0.25)),
     figure(SMT, "quicksort", "", SmtYield(0.30)),
     figure(SMT, "fft", "", SmtYield(0.08)),
@@ -160,7 +192,7 @@ impl Figure {
 
     /// Does it measure a kernel, which other processes on the node slow unevenly?
     pub(super) const fn is_work(&self) -> bool {
-        matches!(self.quantity, Work(..))
+        matches!(self.quantity, Quantity::Work(_))
     }
 
     /// Its value on a faultless, average server of a kind.
@@ -183,8 +215,10 @@ impl Figure {
             FarNode => 0.4 * reached,
             Clock(at) => [kind.one_ghz, kind.all_ghz][at],
             Switching(ns) => ns / kind.per_cycle,
-            Work(0, rate, ..) => rate * kind.per_cycle * clock_ratio(0),
-            Work(_, rate, _, gain) => rate * kind.per_cycle * clock_ratio(1) * cores * (1.0 + gain),
+            Quantity::Work(work) if work.uses_all_cores => {
+                work.rate * kind.per_cycle * clock_ratio(1) * cores * (1.0 + work.smt_gain)
+            }
+            Quantity::Work(work) => work.rate * kind.per_cycle * clock_ratio(0),
             SmtYield(gain) => 1.0 + gain,
             Sweep(share) => 2.0 * reached * share,
             Chase => 1e9 / kind.loads_ns[3],
@@ -223,16 +257,17 @@ impl Figure {
             FarNode => memory + effect.far_bandwidth - effect.far_latency,
             Clock(at) => silicon + effect.clock[at],
             Switching(_) => effect.switching - 0.7 * (silicon + effect.clock[0]),
-            Work(0, _, share, _) => {
-                (1.0 - share) * speed(0) + share * (memory + effect.core_bandwidth)
-            }
-            Work(_, _, share, gain) => {
-                let smt = if effect.has_smt {
-                    0.0
-                } else {
-                    -(1.0 + gain).ln()
+            Quantity::Work(work) if work.uses_all_cores => {
+                let smt = match effect.has_smt {
+                    true => 0.0,
+                    false => -(1.0 + work.smt_gain).ln(),
                 };
+                let share = work.memory_share;
                 (1.0 - share) * speed(1) + share * bandwidth + smt
+            }
+            Quantity::Work(work) => {
+                let share = work.memory_share;
+                (1.0 - share) * speed(0) + share * (memory + effect.core_bandwidth)
             }
             SmtYield(_) => 0.0,
             Chase => memory + 0.1 * silicon - effect.near_latency,

@@ -17,11 +17,11 @@ const HEADER: [&str; 7] = [
 ];
 
 /// The table, and a line on how many placements were searched.
-pub(super) fn programs_table(joint: &JointRecord) -> String {
+pub(super) fn format_programs_table(joint: &JointRecord) -> String {
     let rows = joint
         .programs
         .iter()
-        .map(|program| program_row(program).to_vec());
+        .map(|program| format_program_row(program).to_vec());
     // Without a limit there is no column for one.
     let has_limit = joint.programs.iter().any(|program| program.limit.is_some());
     let hidden: &[&str] = if has_limit { &[] } else { &["limit"] };
@@ -44,7 +44,7 @@ pub(super) fn programs_table(joint: &JointRecord) -> String {
     )
 }
 
-fn program_row(program: &JointProgramRecord) -> [String; 7] {
+fn format_program_row(program: &JointProgramRecord) -> [String; 7] {
     let unit = &program.metric.unit;
     let value = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
     // Programs of one plan may have figures of either direction.
@@ -105,7 +105,7 @@ mod tests {
                 default_limit: None,
                 placed_limit: None,
             };
-            program_row(&program)[5].clone()
+            format_program_row(&program)[5].clone()
         };
         assert_eq!(change(Direction::Lower, 3.0), "+50.0 % worse");
         assert_eq!(change(Direction::Higher, 3.0), "+50.0 % better");

@@ -1,6 +1,8 @@
 //! What the scheduler did with each arm in a traced run, as text and Markdown.
 
-use super::super::style::{Palette, markdown_cell as cell, paragraph, shorten, table, visible};
+use super::super::style::{
+    Palette, format_markdown_cell as cell, paragraph, shorten, table, visible,
+};
 use pinwise_format::seconds;
 use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
@@ -20,7 +22,7 @@ const HEADER: [&str; 7] = [
 
 /// A table and a sentence for each arm; empty without traces.
 pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
-    let arms = traced_arms(record);
+    let arms = list_traced_arms(record);
     if arms.is_empty() {
         return String::new();
     }
@@ -28,7 +30,7 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
         .iter()
         .map(|(arm, trace)| {
             let mut row = vec![shorten(&arm.name, NAME_WIDTH)];
-            row.extend(trace_cells(trace));
+            row.extend(format_trace_cells(trace));
             row
         })
         .collect();
@@ -45,8 +47,8 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
 }
 
 /// A Markdown table with sentences below it; empty without traces.
-pub(crate) fn markdown(record: &Comparison) -> String {
-    let arms = traced_arms(record);
+pub(crate) fn format_traced_arms(record: &Comparison) -> String {
+    let arms = list_traced_arms(record);
     if arms.is_empty() {
         return String::new();
     }
@@ -55,7 +57,10 @@ pub(crate) fn markdown(record: &Comparison) -> String {
         HEADER.join(" | ")
     );
     for (arm, trace) in &arms {
-        let cells: Vec<String> = trace_cells(trace).iter().map(|text| cell(text)).collect();
+        let cells: Vec<String> = format_trace_cells(trace)
+            .iter()
+            .map(|text| cell(text))
+            .collect();
         text.push_str(&format!(
             "| {} | {} |\n",
             cell(&arm.name),
@@ -69,13 +74,13 @@ pub(crate) fn markdown(record: &Comparison) -> String {
     text
 }
 
-fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
+fn list_traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
     let arms = record.arms.iter();
     arms.filter_map(|arm| Some((arm, arm.trace.as_ref()?)))
         .collect()
 }
 
-fn trace_cells(trace: &ArmTrace) -> Vec<String> {
+fn format_trace_cells(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
     let bounded = |figure, text: String| format!("{}{text}", trace.figures.bound(figure).sign());
     vec![

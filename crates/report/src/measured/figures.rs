@@ -1,6 +1,6 @@
 //! Figures of single CPUs, caches, memory, clocks and the scheduler, as text.
 
-use super::heading;
+use super::format_heading;
 use crate::style::{Palette, format_range, paragraph, shorten, table};
 use pinwise_format::{nanoseconds, round_bytes, three_digits};
 use pinwise_record::{
@@ -17,14 +17,14 @@ const LIST_WIDTH: usize = 24;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The tables of all figures that were measured.
-pub(super) fn figures_tables(found: &Measured, palette: Palette) -> String {
-    let mut text = pause_table(&found.pause, palette);
+pub(super) fn format_figures_tables(found: &Measured, palette: Palette) -> String {
+    let mut text = format_pause_table(&found.pause, palette);
     if let Some(record) = &found.ladder {
-        text.push_str(&ladder_table(record, palette));
+        text.push_str(&format_ladder_table(record, palette));
     }
-    text.push_str(&bandwidth_table(&found.bandwidth, palette));
-    text.push_str(&loaded_latency_table(&found.loaded_latency, palette));
-    text.push_str(&clock_and_scheduler_table(
+    text.push_str(&format_bandwidth_table(&found.bandwidth, palette));
+    text.push_str(&format_loaded_latency_table(&found.loaded_latency, palette));
+    text.push_str(&format_clock_and_scheduler_table(
         found.clock.as_ref(),
         found.scheduling.as_ref(),
         palette,
@@ -53,12 +53,15 @@ struct SimilarCpus<'a> {
 }
 
 /// The cost of PAUSE. CPUs with similar costs share a row; a CPU with two costs has its own.
-fn pause_table(records: &[PauseRecord], palette: Palette) -> String {
+fn format_pause_table(records: &[PauseRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let mut text = heading("Cost of a spin-wait hint (PAUSE, YIELD)", palette);
-    let rows = group_similar(records).iter().map(pause_row).collect();
+    let mut text = format_heading("Cost of a spin-wait hint (PAUSE, YIELD)", palette);
+    let rows = group_similar(records)
+        .iter()
+        .map(format_pause_row)
+        .collect();
     text.push_str(&table(&["CPUs", "time", "core cycles"], rows));
     for record in records {
         if let Some(modes) = &record.modes {
@@ -107,7 +110,7 @@ impl<'a> SimilarCpus<'a> {
     }
 }
 
-fn pause_row(group: &SimilarCpus<'_>) -> Vec<String> {
+fn format_pause_row(group: &SimilarCpus<'_>) -> Vec<String> {
     let cycles: Vec<Median> = group
         .records
         .iter()
@@ -135,12 +138,12 @@ fn describe_over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> Str
     }
 }
 
-fn ladder_table(record: &LadderRecord, palette: Palette) -> String {
+fn format_ladder_table(record: &LadderRecord, palette: Palette) -> String {
     let title = format!("Caches as seen by a program on CPU {}", record.cpu);
-    let mut text = heading(&title, palette);
+    let mut text = format_heading(&title, palette);
     text.push_str(&draw_bars(&record.points));
     if !record.plateaus.is_empty() {
-        let rows = record.plateaus.iter().map(plateau_row).collect();
+        let rows = record.plateaus.iter().map(format_plateau_row).collect();
         text.push_str(&table(&["", "one load", "effective", "reported"], rows));
     }
     if let Some(hint) = &record.hint {
@@ -178,7 +181,7 @@ fn draw_bars(points: &[LadderPoint]) -> String {
     format!("{}\n", paragraph("  ", "  ", &line))
 }
 
-fn plateau_row(plateau: &PlateauRecord) -> Vec<String> {
+fn format_plateau_row(plateau: &PlateauRecord) -> Vec<String> {
     let bytes = |size: Option<u64>| size.map_or_else(|| "–".to_owned(), round_bytes);
     vec![
         plateau
@@ -191,11 +194,11 @@ fn plateau_row(plateau: &PlateauRecord) -> Vec<String> {
 }
 
 /// A row per set of CPUs and node, a column per kind of stream.
-fn bandwidth_table(records: &[BandwidthRecord], palette: Palette) -> String {
+fn format_bandwidth_table(records: &[BandwidthRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let mut text = heading("Bandwidth of memory, GB/s (1e9 bytes per second)", palette);
+    let mut text = format_heading("Bandwidth of memory, GB/s (1e9 bytes per second)", palette);
     let mut streams: Vec<&MemoryStream> = Vec::new();
     let mut places: Vec<(&str, Option<usize>)> = Vec::new();
     for record in records {
@@ -238,11 +241,11 @@ fn bandwidth_table(records: &[BandwidthRecord], palette: Palette) -> String {
     text
 }
 
-fn loaded_latency_table(records: &[LoadedLatencyRecord], palette: Palette) -> String {
+fn format_loaded_latency_table(records: &[LoadedLatencyRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let mut text = heading("Memory latency under load", palette);
+    let mut text = format_heading("Memory latency under load", palette);
     let rows = records
         .iter()
         .map(|record| {
@@ -265,7 +268,7 @@ fn loaded_latency_table(records: &[LoadedLatencyRecord], palette: Palette) -> St
     text
 }
 
-fn clock_and_scheduler_table(
+fn format_clock_and_scheduler_table(
     clock: Option<&ClockRecord>,
     scheduling: Option<&SchedulingRecord>,
     palette: Palette,
@@ -293,7 +296,7 @@ fn clock_and_scheduler_table(
         .iter()
         .map(|row| format!("  {:<28}  {}\n", row[0], row[1]))
         .collect();
-    heading("Clock and scheduler", palette) + &table
+    format_heading("Clock and scheduler", palette) + &table
 }
 
 /// Describes how many of the batches were discarded.

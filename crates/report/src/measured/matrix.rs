@@ -1,6 +1,6 @@
 //! The latency matrix: its range as text, its pairs as rows. (The page draws the matrix.)
 
-use super::heading;
+use super::format_heading;
 use crate::style::{Palette, format_range, paragraph};
 use crate::table::{Cell, Table};
 use pinwise_format::{count, nanoseconds};
@@ -8,7 +8,7 @@ use pinwise_record::Measured;
 use pinwise_stats::describe::median;
 
 /// The latency of two CPUs, by their indexes in the record; either half of the matrix may have it.
-pub(crate) fn latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
+pub(crate) fn find_latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
     let at = |row: usize, column: usize| {
         let entry = measured.latency_ns.get(row).and_then(|r| r.get(column));
         entry.copied().flatten()
@@ -35,7 +35,7 @@ fn list_pairs(measured: &Measured) -> impl Iterator<Item = (usize, usize)> {
 /// Describes the fastest, slowest and median pair; empty if no pair was measured.
 pub(super) fn describe_latencies(measured: &Measured, palette: Palette) -> String {
     let values: Vec<f64> = list_pairs(measured)
-        .filter_map(|(row, column)| latency(measured, row, column))
+        .filter_map(|(row, column)| find_latency(measured, row, column))
         .collect();
     let Some(median_ns) = median(&values) else {
         return String::new();
@@ -55,15 +55,15 @@ pub(super) fn describe_latencies(measured: &Measured, palette: Palette) -> Strin
         sentence.push_str(&format!("; {} not measured", count(unknown, "pair")));
     }
     let folded = paragraph("  ", "    ", &format!("{sentence}."));
-    heading("One-way time of a cache line between two CPUs", palette) + &folded + "\n"
+    format_heading("One-way time of a cache line between two CPUs", palette) + &folded + "\n"
 }
 
 /// One row for each pair of CPUs with a figure: `a`, `b`, `latency_ns`, and
 /// whether it was measured (1) or taken from other pairs of its groups (0).
-pub(crate) fn pair_rows(measured: &Measured) -> Table {
+pub(crate) fn list_pair_rows(measured: &Measured) -> Table {
     let mut table = Table::new(["a", "b", "latency_ns", "is_measured"]);
     for (row, column) in list_pairs(measured) {
-        if let Some(value) = latency(measured, row, column) {
+        if let Some(value) = find_latency(measured, row, column) {
             table.push([
                 Cell::whole(measured.cpus[column]),
                 Cell::whole(measured.cpus[row]),
@@ -91,7 +91,7 @@ mod tests {
             is_measured: vec![vec![false, true]],
             ..Measured::default()
         };
-        let csv = pair_rows(&measured).csv().unwrap();
+        let csv = list_pair_rows(&measured).csv().unwrap();
         assert_eq!(csv, "a,b,latency_ns,is_measured\n4,5,14,1\n5,9,90,0\n");
         let text = describe_latencies(&measured, Palette::default());
         let sentence = "  14.0–90.0 ns over 2 pairs, median 52.0 ns; 1 pair not measured.\n";

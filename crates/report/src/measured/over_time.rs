@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::heading;
+use super::format_heading;
 use crate::style::{Palette, paragraph};
 use pinwise_format::{count, duration, nanoseconds, percent, seconds, three_digits};
 use pinwise_record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
@@ -24,7 +24,7 @@ pub(super) fn describe_drift(found: &Measured, palette: Palette) -> String {
         return String::new();
     };
     let title = format!("Watched for {}", format_duration(record.watched_s));
-    let mut text = heading(&title, palette);
+    let mut text = format_heading(&title, palette);
     if !record.sentence.is_empty() {
         let folded = paragraph("  ", "  ", &record.sentence);
         let painted = match record.changes {

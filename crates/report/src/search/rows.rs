@@ -1,6 +1,6 @@
 //! The runs of a search as rows.
 
-use crate::export::{run_cells, run_columns};
+use crate::export::{list_run_columns, make_run_cells};
 use crate::table::{Cell, Table};
 use pinwise_record::{SearchRecord, SearchStep};
 
@@ -8,22 +8,22 @@ use pinwise_record::{SearchRecord, SearchStep};
 #[must_use]
 pub fn list_search_rows(record: &SearchRecord) -> Table {
     let own = ["arm", "threads_set", "cpus", "step"];
-    let mut table = Table::new(own.into_iter().chain(run_columns()));
+    let mut table = Table::new(own.into_iter().chain(list_run_columns()));
     for run in &record.runs {
         let arm = record.arms.get(run.arm);
         let own = [
             Cell::text(arm.map_or("", |arm| &arm.name)),
             Cell::count(arm.and_then(|arm| arm.threads)),
             Cell::text(arm.map_or("", |arm| &arm.cpus)),
-            Cell::text(step_name(run.step)),
+            Cell::text(name_step(run.step)),
         ];
-        table.push(own.into_iter().chain(run_cells(&run.run)));
+        table.push(own.into_iter().chain(make_run_cells(&run.run)));
     }
     table
 }
 
 /// The step's name in records.
-const fn step_name(step: SearchStep) -> &'static str {
+const fn name_step(step: SearchStep) -> &'static str {
     match step {
         SearchStep::Warmup => "warmup",
         SearchStep::Profiling => "profiling",

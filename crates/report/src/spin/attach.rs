@@ -25,10 +25,13 @@ const MAX_LINES: usize = 8;
 /// A record of `spin attach` for a terminal.
 #[must_use]
 pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
-    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    let mut out = format!(
+        "{}\n",
+        palette.strong(&paragraph("", "  ", &format_title(record)))
+    );
     out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     if let Some(shares) = &record.shares {
-        out += &shares_table(record, shares);
+        out += &format_shares_table(record, shares);
     }
     let shown = record
         .places
@@ -43,7 +46,7 @@ pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String
         let places = count(left, "smaller place");
         out += &format!("\n  … and {places}, in the record (--format json).\n");
     }
-    out += &threads_table(record);
+    out += &format_threads_table(record);
     out += &describe_findings(&record.findings, palette);
     if record.findings.is_empty() && !record.notes.is_empty() {
         out.push('\n');
@@ -62,7 +65,7 @@ pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String
     out
 }
 
-fn title(record: &SpinAttachRecord) -> String {
+fn format_title(record: &SpinAttachRecord) -> String {
     match &record.source {
         TraceSource::Command {
             command, placement, ..
@@ -103,7 +106,7 @@ fn capitalise(text: &str) -> String {
     format!("{}{}", first.unwrap_or_default(), characters.as_str())
 }
 
-fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
+fn format_shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
     let kinds = [
         (
             "polling",
@@ -215,7 +218,7 @@ fn describe_place(number: usize, place: &SpinPlace, palette: Palette) -> String 
     out
 }
 
-fn threads_table(record: &SpinAttachRecord) -> String {
+fn format_threads_table(record: &SpinAttachRecord) -> String {
     let shown = record.threads.iter().take(MAX_THREADS);
     let rows: Vec<Vec<String>> = shown
         .map(|thread| {

@@ -23,7 +23,12 @@ pub fn render_spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
             "GHz",
             "two levels",
         ],
-        record.cpus.iter().take(MAX_CPUS).map(cpu_row).collect(),
+        record
+            .cpus
+            .iter()
+            .take(MAX_CPUS)
+            .map(format_cpu_row)
+            .collect(),
     );
     if record.cpus.len() > MAX_CPUS {
         let more = record.cpus.len() - MAX_CPUS;
@@ -94,7 +99,7 @@ pub fn render_spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     out
 }
 
-fn cpu_row(cpu: &CpuPauseRecord) -> Vec<String> {
+fn format_cpu_row(cpu: &CpuPauseRecord) -> Vec<String> {
     let range = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| {
         low.zip(high).map_or_else(
             || "–".to_owned(),

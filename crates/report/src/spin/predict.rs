@@ -30,7 +30,7 @@ pub fn render_spin_prediction(record: &SpinPredictRecord, palette: Palette) -> S
     out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     out += &format!("{}\n\n", describe_processor(&record.processor));
     if record.cliffs.is_empty() {
-        out += &predictions_table(&record.predictions);
+        out += &format_predictions_table(&record.predictions);
     } else {
         out += &list_curves(record);
     }
@@ -69,7 +69,7 @@ fn end_with_period(text: &str) -> String {
 }
 
 /// One row per algorithm and number of CPUs, the longest wait first.
-fn predictions_table(predictions: &[PredictionRecord]) -> String {
+fn format_predictions_table(predictions: &[PredictionRecord]) -> String {
     let mut sorted: Vec<&PredictionRecord> = predictions.iter().collect();
     let length = |row: &PredictionRecord| match (row.immune, row.never_parks, row.total_ms) {
         (false, true, _) => f64::MAX,

@@ -10,7 +10,10 @@ use pinwise_record::{
 /// A replay for a terminal.
 #[must_use]
 pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
-    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    let mut out = format!(
+        "{}\n",
+        palette.strong(&paragraph("", "  ", &format_title(record)))
+    );
     out += &format!("{}\n", paragraph("", "  ", &describe_hint(record)));
     for algorithm in &record.algorithms {
         let line = format!(
@@ -20,10 +23,10 @@ pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String
         );
         out += &format!("{}\n", paragraph("", "  ", &line));
         if algorithm.contention.is_empty() {
-            out += &cells_table(algorithm, record.experiment == ReplayExperiment::Handoff);
+            out += &format_cells_table(algorithm, record.experiment == ReplayExperiment::Handoff);
             out += &format!("{}\n", paragraph("  ", "  ", &describe_cost(algorithm)));
         } else {
-            out += &contention_table(algorithm);
+            out += &format_contention_table(algorithm);
         }
     }
     out.push('\n');
@@ -37,7 +40,7 @@ pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String
     out
 }
 
-fn title(record: &SpinReplayRecord) -> String {
+fn format_title(record: &SpinReplayRecord) -> String {
     let what = match (&record.experiment, record.hold_ms) {
         (ReplayExperiment::ProducerConsumer, Some(hold_ms)) => {
             format!("Producer and consumer, the lock held for {hold_ms} ms per item")
@@ -115,7 +118,7 @@ fn describe_wait(algorithm: &ReplayedAlgorithm, record: &SpinReplayRecord) -> St
     }
 }
 
-fn cells_table(algorithm: &ReplayedAlgorithm, is_handoff: bool) -> String {
+fn format_cells_table(algorithm: &ReplayedAlgorithm, is_handoff: bool) -> String {
     let when = if is_handoff { "Held" } else { "Delay" };
     let header = [
         when,
@@ -129,11 +132,11 @@ fn cells_table(algorithm: &ReplayedAlgorithm, is_handoff: bool) -> String {
     let rows = algorithm
         .cells
         .iter()
-        .map(|cell| cell_row(cell, is_handoff));
+        .map(|cell| format_cell_row(cell, is_handoff));
     table(&header, rows.collect())
 }
 
-fn cell_row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
+fn format_cell_row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     let at_ms = if is_handoff {
         cell.hold_ms
     } else {
@@ -204,7 +207,7 @@ fn describe_cost(algorithm: &ReplayedAlgorithm) -> String {
     )
 }
 
-fn contention_table(algorithm: &ReplayedAlgorithm) -> String {
+fn format_contention_table(algorithm: &ReplayedAlgorithm) -> String {
     let header = [
         "Threads",
         "Million per CPU second",

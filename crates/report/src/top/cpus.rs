@@ -3,7 +3,7 @@
 //! A cell shows number, load and thread; or number and load; or one character for the load. The
 //! largest kind of cell is used whose rows fit.
 
-use super::cut::{pad_left_aligned, pad_right_aligned, safe};
+use super::cut::{make_printable, pad_left_aligned, pad_right_aligned};
 use super::table::load_character;
 use super::{Focus, Piece, Row, Tone, View};
 use crate::style::width;
@@ -61,7 +61,7 @@ impl CpuRows {
     /// focus, cells have names even if that takes more rows.
     pub(super) fn new(record: &TopRecord, view: &View, width: usize, max_rows: usize) -> Self {
         let groups = group_cpus(record);
-        let grids = Grid::candidates(&groups, width, view.ascii);
+        let grids = Grid::list_candidates(&groups, width, view.ascii);
         let fits = |grid: &&Grid| grid.count_rows(&groups) <= max_rows;
         let named = |grid: &&Grid| grid.cell == Cell::Named;
         let grid = match view.focus {
@@ -69,11 +69,11 @@ impl CpuRows {
             Focus::Threads => grids.iter().find(fits).or(grids.last()),
         };
         Self {
-            rows: grid.map(|grid| grid.rows(&groups)).unwrap_or_default(),
+            rows: grid.map(|grid| grid.draw_rows(&groups)).unwrap_or_default(),
         }
     }
 
-    pub(super) fn all(self) -> Vec<Row> {
+    pub(super) fn into_rows(self) -> Vec<Row> {
         self.rows
     }
 
@@ -109,7 +109,7 @@ fn group_cpus(record: &TopRecord) -> Vec<Group<'_>> {
     let domains = cpus.chunk_by(|a, b| (a.package, a.llc) == (b.package, b.llc));
     domains
         .map(|cpus| Group {
-            label: group_label(cpus, packages.len() > 1),
+            label: format_group_label(cpus, packages.len() > 1),
             cores: cpus
                 .chunk_by(|a, b| a.core.is_some() && a.core == b.core)
                 .map(<[&TopCpu]>::to_vec)
@@ -118,7 +118,7 @@ fn group_cpus(record: &TopRecord) -> Vec<Group<'_>> {
         .collect()
 }
 
-fn group_label(cpus: &[&TopCpu], has_packages: bool) -> String {
+fn format_group_label(cpus: &[&TopCpu], has_packages: bool) -> String {
     let first = cpus.first();
     let package = first.and_then(|cpu| cpu.package).filter(|_| has_packages);
     let llc = first.and_then(|cpu| cpu.llc);
@@ -132,7 +132,7 @@ fn group_label(cpus: &[&TopCpu], has_packages: bool) -> String {
 
 impl Grid {
     /// The possible grids, from cells that show the most to those that need the least room.
-    fn candidates(groups: &[Group<'_>], columns: usize, ascii: bool) -> Vec<Self> {
+    fn list_candidates(groups: &[Group<'_>], columns: usize, ascii: bool) -> Vec<Self> {
         let cores = || groups.iter().flat_map(|group| &group.cores);
         let siblings = cores().map(Vec::len).max().unwrap_or(1).max(1);
         let largest = groups.iter().map(|group| group.cores.len()).max();
@@ -217,21 +217,27 @@ impl Grid {
         self.label + self.cores_per_row * (self.core_width() + CORE_GAP) - CORE_GAP
     }
 
-    fn group_rows(self, group: &Group<'_>) -> usize {
+    fn count_group_rows(self, group: &Group<'_>) -> usize {
         group.cores.len().div_ceil(self.cores_per_row)
     }
 
     fn count_rows(self, groups: &[Group<'_>]) -> usize {
         let groups_per_row = groups.chunks(self.groups_per_row);
         groups_per_row
-            .map(|groups| groups.iter().map(|g| self.group_rows(g)).max().unwrap_or(0))
+            .map(|groups| {
+                groups
+                    .iter()
+                    .map(|g| self.count_group_rows(g))
+                    .max()
+                    .unwrap_or(0)
+            })
             .sum()
     }
 
-    fn rows(self, groups: &[Group<'_>]) -> Vec<Row> {
+    fn draw_rows(self, groups: &[Group<'_>]) -> Vec<Row> {
         let mut rows = Vec::new();
         for groups in groups.chunks(self.groups_per_row) {
-            let count = groups.iter().map(|g| self.group_rows(g)).max();
+            let count = groups.iter().map(|g| self.count_group_rows(g)).max();
             for line in 0..count.unwrap_or(0) {
                 let mut row = Row::new();
                 for (place, group) in groups.iter().enumerate() {
@@ -290,7 +296,7 @@ impl Grid {
 
     fn draw_cell(self, cpu: &TopCpu) -> Piece {
         let load = cpu.busy_percent;
-        let tone = Tone::Heat(load.map_or(0, heat_class));
+        let tone = Tone::Heat(load.map_or(0, classify_load));
         if self.cell == Cell::Glyph {
             return Piece::new(load.map_or('?', load_character).to_string(), tone);
         }
@@ -298,17 +304,17 @@ impl Grid {
         let load = load.map_or("?".to_owned(), |load| format!("{:.0}%", load.min(100.0)));
         let head = format!("{number} {}", pad_right_aligned(&load, 4));
         let text = match self.cell {
-            Cell::Named => format!("{head} {}", self.thread_name(cpu)),
+            Cell::Named => format!("{head} {}", self.describe_thread(cpu)),
             Cell::Numbered | Cell::Glyph => head,
         };
         Piece::new(pad_left_aligned(&text, self.cell_width), tone)
     }
 
     /// The thread that used most of a CPU's time, or what the CPU did.
-    fn thread_name(self, cpu: &TopCpu) -> String {
+    fn describe_thread(self, cpu: &TopCpu) -> String {
         match (&cpu.busiest, &cpu.state) {
             (Some(busiest), _) if busiest.percent >= 0.5 => match &busiest.name {
-                Some(name) => safe(name, self.ascii),
+                Some(name) => make_printable(name, self.ascii),
                 None => busiest.thread.to_string(),
             },
             (_, Some(CpuState::Idle)) => "idle".to_owned(),
@@ -322,7 +328,7 @@ impl Grid {
     }
 }
 
-fn heat_class(percent: f64) -> u8 {
+fn classify_load(percent: f64) -> u8 {
     let steps = [5.0, 30.0, 60.0, 90.0];
     let passed = steps.iter().filter(|step| percent >= **step).count();
     u8::try_from(passed).unwrap_or(0)

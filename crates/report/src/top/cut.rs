@@ -6,7 +6,7 @@ use crate::style::{is_hidden, truncate, width};
 /// Replaces by `?` what could deceive a terminal or a reader: control characters, marks that write
 /// into the previous cell or change the direction of writing, and on ASCII-only terminals all other
 /// characters.
-pub(super) fn safe(name: &str, ascii: bool) -> String {
+pub(super) fn make_printable(name: &str, ascii: bool) -> String {
     let shown = |c: char| {
         let is_bad = is_hidden(c) || width(c.encode_utf8(&mut [0; 4])) == 0;
         if is_bad || (ascii && !c.is_ascii()) {

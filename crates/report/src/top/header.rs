@@ -1,6 +1,6 @@
 //! The lines above and below: what is watched, migrations, SMT sharing, keys.
 
-use super::cut::{join_pieces, safe};
+use super::cut::{join_pieces, make_printable};
 use super::view::{PromptKind, View};
 use super::{Piece, Row, Tone};
 use pinwise_format::three_digits;
@@ -9,15 +9,15 @@ use pinwise_record::{TopRecord, TopSharing};
 /// The title, migrations and SMT sharing, a row each.
 pub(super) fn make_header_rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
     vec![
-        title_row(record, view, width),
-        migrations_row(record, width),
-        sharing_row(record, width),
+        make_title_row(record, view, width),
+        make_migrations_row(record, width),
+        make_sharing_row(record, width),
     ]
 }
 
-fn title_row(record: &TopRecord, view: &View, width: usize) -> Row {
+fn make_title_row(record: &TopRecord, view: &View, width: usize) -> Row {
     let mut pieces = vec![Piece::new("pinwise top", Tone::Strong)];
-    let host = safe(&record.host, view.ascii);
+    let host = make_printable(&record.host, view.ascii);
     if !host.is_empty() {
         pieces.push(Piece::plain(host));
     }
@@ -27,10 +27,10 @@ fn title_row(record: &TopRecord, view: &View, width: usize) -> Row {
     pieces.push(Piece::plain(match record.cost_ns_per_switch {
         Some(cost) => format!(
             "{} (+{} ns a switch)",
-            safe(record.tier.as_str(), true),
+            make_printable(record.tier.as_str(), true),
             three_digits(cost)
         ),
-        None => safe(record.tier.as_str(), true),
+        None => make_printable(record.tier.as_str(), true),
     }));
     if let Some(pid) = record.pid {
         pieces.push(Piece::plain(format!("process {pid}")));
@@ -46,7 +46,7 @@ fn title_row(record: &TopRecord, view: &View, width: usize) -> Row {
     join_pieces(pieces, width)
 }
 
-fn migrations_row(record: &TopRecord, width: usize) -> Row {
+fn make_migrations_row(record: &TopRecord, width: usize) -> Row {
     let moves = &record.migrations_per_s;
     let head = format!("migrations/s {}", format_rate(moves.total()));
     let mut pieces = vec![Piece::plain(head)];
@@ -68,7 +68,7 @@ fn migrations_row(record: &TopRecord, width: usize) -> Row {
     join_pieces(pieces, width)
 }
 
-fn sharing_row(record: &TopRecord, width: usize) -> Row {
+fn make_sharing_row(record: &TopRecord, width: usize) -> Row {
     let Some(sharing) = &record.smt_sharing else {
         let has_smt = has_smt(record);
         let text = if has_smt {
@@ -118,22 +118,25 @@ fn has_smt(record: &TopRecord) -> bool {
 }
 
 /// The keys, the text being typed, or a message.
-pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
+pub(super) fn make_footer_rows(view: &View, width: usize) -> Vec<Row> {
     if let Some(prompt) = &view.prompt {
         let question = match &prompt.kind {
             PromptKind::Filter => "only names with: ".to_owned(),
             PromptKind::Pin { thread, name } => {
-                format!("pin {thread} {} to: ", safe(name, view.ascii))
+                format!("pin {thread} {} to: ", make_printable(name, view.ascii))
             }
         };
-        let typed = format!("{}_", safe(&prompt.text, view.ascii));
+        let typed = format!("{}_", make_printable(&prompt.text, view.ascii));
         return vec![
             vec![Piece::new(question, Tone::Strong), Piece::plain(typed)],
-            vec![Piece::plain(safe(&prompt.preview, view.ascii))],
+            vec![Piece::plain(make_printable(&prompt.preview, view.ascii))],
         ];
     }
     if let Some(message) = &view.message {
-        return vec![vec![Piece::new(safe(message, view.ascii), Tone::Warn)]];
+        return vec![vec![Piece::new(
+            make_printable(message, view.ascii),
+            Tone::Warn,
+        )]];
     }
     let mut pieces = vec![
         Piece::new("q quit", Tone::Strong),
@@ -141,7 +144,7 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
         Piece::plain(format!("s sort: {}", view.order.name())),
         Piece::plain(match view.filter.as_str() {
             "" => "f filter".to_owned(),
-            text => format!("f filter: {}", safe(text, view.ascii)),
+            text => format!("f filter: {}", make_printable(text, view.ascii)),
         }),
         Piece::plain("p pin"),
     ];

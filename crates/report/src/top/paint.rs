@@ -14,13 +14,13 @@ pub fn draw(rows: &[Row], is_colored: bool, buffer: &mut Buffer) {
         let mut x = area.left();
         for piece in row {
             let left = usize::from(area.right().saturating_sub(x));
-            let style = tone_style(piece.tone, is_colored);
+            let style = to_style(piece.tone, is_colored);
             (x, _) = buffer.set_stringn(x, y, &piece.text, left, style);
         }
     }
 }
 
-fn tone_style(tone: Tone, is_colored: bool) -> Style {
+fn to_style(tone: Tone, is_colored: bool) -> Style {
     let plain = Style::new();
     match tone {
         Tone::Plain => plain,

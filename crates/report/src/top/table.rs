@@ -1,6 +1,6 @@
 //! The table of threads, with as many columns as fit.
 
-use super::cut::{pad_left_aligned, pad_right_aligned, safe};
+use super::cut::{make_printable, pad_left_aligned, pad_right_aligned};
 use super::header::format_rate;
 use super::view::View;
 use super::{Piece, Row, Tone};
@@ -122,14 +122,14 @@ pub(super) fn make_table_rows(
 ) -> Vec<Row> {
     let threads = view.arrange_threads(record);
     let room = height.saturating_sub(1);
-    let chosen = view.chosen_row(&threads);
+    let chosen = view.find_chosen_row(&threads);
     let first = chosen
         .saturating_sub(room / 2)
         .min(threads.len().saturating_sub(room));
     let table = Table::new(record, width, view.ascii);
     let mut rows = vec![table.header()];
     let shown = threads.iter().enumerate().skip(first).take(room);
-    rows.extend(shown.map(|(place, thread)| table.row(thread, place == chosen)));
+    rows.extend(shown.map(|(place, thread)| table.draw_row(thread, place == chosen)));
     rows.truncate(height);
     rows
 }
@@ -145,7 +145,7 @@ pub(super) fn draw_without_choice(
     let threads = view.arrange_threads(record);
     let shown = threads.iter().take(max);
     let mut rows = vec![table.header()];
-    rows.extend(shown.map(|thread| table.row(thread, false)));
+    rows.extend(shown.map(|thread| table.draw_row(thread, false)));
     rows
 }
 
@@ -178,9 +178,9 @@ impl Table {
         vec![Piece::new(format!(" {}", text.join(" ")), Tone::Strong)]
     }
 
-    fn row(&self, thread: &TopThread, is_chosen: bool) -> Row {
+    fn draw_row(&self, thread: &TopThread, is_chosen: bool) -> Row {
         let cells = self.columns.iter().map(|&(column, width)| {
-            let text = safe(&self.cell(thread, column, width), self.ascii);
+            let text = make_printable(&self.draw_cell(thread, column, width), self.ascii);
             match column.is_number() {
                 true => pad_right_aligned(&text, width),
                 false => pad_left_aligned(&text, width),
@@ -195,7 +195,7 @@ impl Table {
         vec![Piece::new(format!("{mark}{}", text.join(" ")), tone)]
     }
 
-    fn cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
+    fn draw_cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
         let or_unknown =
             |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
         match column {
@@ -206,7 +206,7 @@ impl Table {
             Column::Wait => or_unknown(thread.wait_percent, format_percent),
             Column::Migrations => or_unknown(thread.migrations_per_s, format_rate),
             Column::Switches => or_unknown(thread.switches_per_s, format_rate),
-            Column::On => state_and_cpu(thread),
+            Column::On => format_state_and_cpu(thread),
             Column::Used => self.draw_used_cpus(thread, width),
             Column::Allowed => thread.allowed.clone().unwrap_or_else(|| "?".into()),
             Column::Policy => thread.policy.clone().unwrap_or_else(|| "?".into()),
@@ -241,7 +241,7 @@ fn is_asleep(thread: &TopThread) -> bool {
     thread.cpu_percent.is_none_or(|share| share < 0.05)
 }
 
-fn state_and_cpu(thread: &TopThread) -> String {
+fn format_state_and_cpu(thread: &TopThread) -> String {
     let letter = match thread.state {
         Some(ThreadState::Running) => 'R',
         Some(ThreadState::Runnable) => 'r',

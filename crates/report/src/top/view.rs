@@ -174,7 +174,7 @@ impl View {
 
     /// The row of the selected thread among the arranged ones.
     #[must_use]
-    pub fn chosen_row(&self, arranged: &[&TopThread]) -> usize {
+    pub fn find_chosen_row(&self, arranged: &[&TopThread]) -> usize {
         let is_chosen = |thread: &&TopThread| Some(thread.thread) == self.chosen;
         arranged.iter().position(is_chosen).unwrap_or(0)
     }

@@ -151,7 +151,7 @@ impl<W: Write> TracePerfetto<W> {
         switch.put_text(1, self.names.name(prev));
         switch.put_signed(2, prev.into());
         switch.put_signed(3, ORDINARY_PRIORITY);
-        switch.put_signed(4, kernel_state(left));
+        switch.put_signed(4, to_kernel_state(left));
         switch.put_text(5, self.names.name(next));
         switch.put_signed(6, next.into());
         switch.put_signed(7, ORDINARY_PRIORITY);
@@ -329,7 +329,7 @@ impl<W: Write> TracePerfetto<W> {
 
 /// The kernel's state of a thread that left the CPU. If the reason is unknown, the thread is
 /// shown as asleep: most are.
-const fn kernel_state(left: LeaveReason) -> i64 {
+const fn to_kernel_state(left: LeaveReason) -> i64 {
     match left {
         LeaveReason::Preempted => 0,
         LeaveReason::Blocked | LeaveReason::Unreported => 1,

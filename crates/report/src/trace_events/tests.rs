@@ -132,11 +132,7 @@ fn perfetto_has_switches_processes_and_findings() {
     assert!(trace.iter().all(|(field, _)| *field == 1));
     let packets = find_messages(&trace, 1);
     let packets: Vec<_> = packets.iter().map(|packet| parse_fields(packet)).collect();
-    assert!(
-        packets
-            .iter()
-            .all(|packet| find_number(packet, 10).is_some())
-    );
+    assert!(packets.iter().all(|p| find_number(p, 10).is_some()));
 
     // FtraceEventBundle: CPU, then events with their time and what happened.
     let mut seen = Vec::new();

@@ -30,7 +30,7 @@ pub(super) fn write_objects(devices: &[&Device], indent: &str, indexes: &mut usi
             "{indent}<object type=\"Bridge\" gp_index=\"{indexes}\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"{}:[{}-{}]\">\n",
             escape(domain),
             escape(first),
-            last_bus(complex, first),
+            find_last_bus(complex, first),
         ));
         text.push_str(&write_devices_below(
             complex,
@@ -62,8 +62,8 @@ fn write_devices_below(
         let buses = group
             .iter()
             .map(|device| match device.bridges.get(depth + 1) {
-                Some(next) => bus_of(next),
-                None => bus_of(&device.address),
+                Some(next) => parse_bus(next),
+                None => parse_bus(&device.address),
             });
         let first = buses.min().unwrap_or("00");
         let domain = bridge.split(':').next().unwrap_or("0000");
@@ -72,7 +72,7 @@ fn write_devices_below(
             depth + 1,
             escape(domain),
             escape(first),
-            last_bus(group, first),
+            find_last_bus(group, first),
             escape(bridge),
         ));
         text.push_str(&write_devices_below(
@@ -108,7 +108,7 @@ fn format_device(device: &Device, indent: &str, indexes: &mut usize) -> String {
         ));
     }
     for name in &device.names {
-        if let Some(kind) = driver_kind(device.kind, name) {
+        if let Some(kind) = to_driver_kind(device.kind, name) {
             *indexes += 1;
             text.push_str(&format!(
                 "{indent}  <object type=\"OSDev\" gp_index=\"{indexes}\" name=\"{}\" osdev_type=\"{kind}\"/>\n",
@@ -122,7 +122,7 @@ fn format_device(device: &Device, indent: &str, indexes: &mut usize) -> String {
 
 /// hwloc's number for an OS device; `None` for names that pinwise made up
 /// or that hwloc does not list.
-fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
+fn to_driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
     match kind {
         // pinwise numbers GPUs itself; only NVIDIA's driver uses its name.
         _ if name.starts_with("gpu") || name.starts_with("nvidia") => None,
@@ -146,12 +146,12 @@ fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
 }
 
 /// The bus of an address, two hexadecimal digits.
-fn bus_of(address: &str) -> &str {
+fn parse_bus(address: &str) -> &str {
     address.rsplit(':').nth(1).unwrap_or("00")
 }
 
 /// The last bus of any device, but at least `first`.
-fn last_bus<'a>(devices: &[&'a Device], first: &'a str) -> &'a str {
-    let buses = devices.iter().map(|device| bus_of(&device.address));
+fn find_last_bus<'a>(devices: &[&'a Device], first: &'a str) -> &'a str {
+    let buses = devices.iter().map(|device| parse_bus(&device.address));
     buses.chain([first]).max().unwrap_or(first)
 }

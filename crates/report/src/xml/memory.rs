@@ -17,8 +17,8 @@ pub(super) fn format_node(node: &NumaNode, indent: &str, index: usize) -> String
         .map_or_else(String::new, |bytes| format!(" local_memory=\"{bytes}\""));
     let kind = node.attributes.kind.as_ref();
     let kind = kind.map_or_else(String::new, |kind| format!(" subtype=\"{}\"", escape(kind)));
-    let cpus = bitmap(locality(node));
-    let nodes = bitmap(&CpuSet::single(node.node));
+    let cpus = format_bitmap(locality(node));
+    let nodes = format_bitmap(&CpuSet::single(node.node));
     format!(
         "{indent}<object type=\"NUMANode\"{kind} os_index=\"{}\" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{index}\"{size}/>\n",
         node.node,
@@ -44,7 +44,7 @@ pub(super) fn format_attributes(topology: &Topology, indexes: &[Option<usize>]) 
             };
             Some(format!(
                 "    <memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"{index}\" value=\"{value}\" initiator_cpuset=\"{}\"/>\n",
-                bitmap(near)
+                format_bitmap(near)
             ))
         });
         let values: String = values.collect();
@@ -67,7 +67,7 @@ pub(super) fn locality(node: &NumaNode) -> &CpuSet {
 }
 
 /// Formats a set as hwloc does: words of 32 bits, the most significant first.
-pub(super) fn bitmap(cpus: &CpuSet) -> String {
+pub(super) fn format_bitmap(cpus: &CpuSet) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in cpus.words() {
         words.push(format!("0x{:08x}", word & 0xffff_ffff));

@@ -11,7 +11,7 @@ use pinwise_placement::{Placement, merge_equivalent};
 use pinwise_topology::Topology;
 
 /// Explicit or implied placements; `None` if those that suit the program should be tried.
-pub(super) fn explicit_placements(
+pub(super) fn list_explicit(
     args: &CompareArgs,
     candidates: usize,
     topology: &Topology,
@@ -30,7 +30,7 @@ pub(super) fn explicit_placements(
         let default = (!is_baseline_from_option(args)).then(Placement::os_default);
         Some(default.into_iter().collect())
     } else {
-        configured_placements(args, topology, terminal)?
+        list_configured(args, topology, terminal)?
     })
 }
 
@@ -38,7 +38,7 @@ pub(super) fn explicit_placements(
 /// that nobody requested, unless options such as `--memory` make their arms from it.
 fn is_baseline_from_option(args: &CompareArgs) -> bool {
     let machines = args.what_if.machines.iter().cloned();
-    let mut names = groups::arm_names(&args.groups).chain(machines);
+    let mut names = groups::list_arm_names(&args.groups).chain(machines);
     let needs_places = !args.memory_policies.is_empty();
     wanted_baseline(args)
         .is_some_and(|baseline| !needs_places && names.any(|name| baseline.contains(&name)))
@@ -61,7 +61,7 @@ pub(super) fn wanted_baseline(args: &CompareArgs) -> Option<String> {
 
 /// The placements of the configuration; `None` if they do not differ on this machine: the file may
 /// have been written for another one.
-fn configured_placements(
+fn list_configured(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
