@@ -13,8 +13,8 @@ use super::diagnose::work_factor;
 use super::normal;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, relative_change};
-use super::withheld::{describe_doubt, format_load};
 pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
+use super::withheld::{describe_doubt, format_load};
 pub use offers::{Effort, Offer, offer_more};
 use pinwise_format::{count, duration, percent};
 

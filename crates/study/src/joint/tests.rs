@@ -118,7 +118,10 @@ fn the_record_has_figures_and_limits_of_each_program() {
     }
     assert_eq!(record.metric.name, "joint cost");
     let headline = record.headline.as_ref().unwrap();
-    assert!(headline.of.starts_with("the joint cost of "), "{headline:?}");
+    assert!(
+        headline.of.starts_with("the joint cost of "),
+        "{headline:?}"
+    );
     assert!(record.title().starts_with("joint plan: p0, p1"));
     if record.verdict.kind == VerdictKind::Best {
         let first = &record.verdict.commands[0].line;
