@@ -116,7 +116,7 @@ pub(super) fn plan_comparison(
         None => None,
     };
     let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
-    let map = known(&topology).filter(|_| are_placed);
+    let map = load_map(&topology).filter(|_| are_placed);
     let moving = map.as_ref().and_then(maps::find_moving);
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
@@ -460,7 +460,7 @@ pub(super) fn make_unique(arms: &mut [ArmPlan]) {
 }
 
 pub(super) fn find_baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
-    let Some(wanted) = &usual::wanted_baseline(args) else {
+    let Some(wanted) = &placements::wanted_baseline(args) else {
         let is_unplaced = |arm: &ArmPlan| arm.place.placement == Placement::os_default();
         return Ok(arms.iter().position(is_unplaced).unwrap_or(0));
     };

@@ -149,7 +149,7 @@ fn run_rules(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         }
     };
     enforcer.restore_unmatched(&mut notify);
-    enforcer.look(&mut notify);
+    enforcer.consider_all(&mut notify);
     if args.once {
         close_journal(enforcer);
         return Ok(Exit::Done);

@@ -170,12 +170,12 @@ fn find_source(name: &str) -> anyhow::Result<Source> {
 
 /// What is checked out here: `feature`, `feature, modified`, or the commit without a branch.
 fn name_checkout(folder: &Path) -> anyhow::Result<String> {
-    let branch = git(Some(folder), &["rev-parse", "--abbrev-ref", "HEAD"])?;
+    let branch = run_git(Some(folder), &["rev-parse", "--abbrev-ref", "HEAD"])?;
     let name = match branch.as_str() {
-        "HEAD" => git(Some(folder), &["rev-parse", "--short", "HEAD"])?,
+        "HEAD" => run_git(Some(folder), &["rev-parse", "--short", "HEAD"])?,
         _ => branch,
     };
-    let changes = git(
+    let changes = run_git(
         Some(folder),
         &["status", "--porcelain", "--untracked-files=no"],
     )?;

@@ -76,7 +76,7 @@ pub(super) fn list_arm_names(args: &GroupArgs) -> impl Iterator<Item = String> {
 pub(super) fn limit_beside_cpusets(args: &GroupArgs) -> Option<String> {
     let has_cpusets = !(args.exclusive.is_empty() && args.isolate.is_empty());
     let first = args.limits.first().filter(|_| has_cpusets);
-    first.copied().map(limit_name)
+    first.copied().map(format_limit_name)
 }
 
 /// The requested groups for this machine; refuses equal ones.

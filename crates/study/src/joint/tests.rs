@@ -117,7 +117,7 @@ fn the_record_has_figures_and_limits_of_each_program() {
         assert!(!program.change.is_empty());
     }
     assert_eq!(record.metric.name, "joint cost");
-    let headline = record.headline.as_ref().unwrap();
+    let headline = record.verdict.headline.as_ref().unwrap();
     assert!(
         headline.of.starts_with("the joint cost of "),
         "{headline:?}"

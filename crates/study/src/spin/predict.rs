@@ -42,7 +42,7 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
         moves: plan.from.as_ref().map_or_else(Vec::new, |from| {
             predict_moves(plan, &from.to_pause_cost(), &processor)
         }),
-        cliffs: find_cliffs(plan, processor.pause_ns),
+        cliffs: list_cliffs(plan, processor.pause_ns),
     }
 }
 
@@ -78,7 +78,7 @@ fn predict_moves(plan: &PredictionPlan, from: &PauseCost, to: &PauseCost) -> Vec
 
 /// The numbers of CPUs at which an algorithm's total changes; none if only one number was
 /// requested.
-fn find_cliffs(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
+fn list_cliffs(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
     let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
         return Vec::new();
     };
