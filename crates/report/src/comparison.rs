@@ -444,7 +444,7 @@ mod tests {
         let mut shown = |low, high| {
             let part = pinwise_record::ComponentRecord::new(1.5, Some(low), Some(high));
             record.contrasts[0].cpu_time = Some(part);
-            comparison_answer(&record, Palette::new(false)).contains("CPU time of ")
+            render_comparison_answer(&record, Palette::new(false)).contains("CPU time of ")
         };
         assert!(shown(1.48, 1.53));
         assert!(!shown(1.43, 1.56));

@@ -177,11 +177,11 @@ fn foreign_folders_do_not_count_as_nodes() {
         (names, is_noted)
     };
     let snapshots = [done(), planted.clone()];
-    let found = nodes(&fleet(&["n1"]), &snapshots);
+    let found = nodes(&sample_fleet(&["n1"]), &snapshots);
     assert_eq!(found, (vec!["n1".to_owned()], true));
     // If the scheduler chose the nodes, a node counts once it has begun.
     let both = vec!["evil".to_owned(), "n1".to_owned()];
-    assert_eq!(nodes(&fleet(&[]), &snapshots), (both, false));
+    assert_eq!(nodes(&sample_fleet(&[]), &snapshots), (both, false));
     let snapshots = [
         done(),
         NodeSnapshot {
@@ -189,6 +189,6 @@ fn foreign_folders_do_not_count_as_nodes() {
             ..planted
         },
     ];
-    let found = nodes(&fleet(&[]), &snapshots);
+    let found = nodes(&sample_fleet(&[]), &snapshots);
     assert_eq!(found, (vec!["n1".to_owned()], true));
 }
