@@ -161,12 +161,12 @@ fn build_example(name: &str) -> Command {
 #[track_caller]
 fn count_bound_threads(out: &str, prefix: &str) -> usize {
     let lines = out.lines().filter(|line| line.starts_with(prefix));
-    let check_line = |line: &str| {
+    let checked = lines.inspect(|line| {
         let (_, rest) = line.split_once("CPU ").unwrap();
         let (cpu, mask) = rest.split_once(", mask ").unwrap();
         assert_eq!(cpu, mask, "{out}");
-    };
-    lines.map(check_line).count()
+    });
+    checked.count()
 }
 
 #[test]
