@@ -284,7 +284,7 @@ fn equivalent_arms_are_merged() {
 fn default_arms_are_few_and_fit_the_machine() {
     let names = |machine: &str, threads: usize| -> Vec<String> {
         let topology = Topology::from_synthetic(machine).unwrap();
-        defaults(&topology, Some(threads))
+        default_placements(&topology, Some(threads))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -334,12 +334,12 @@ fn the_largest_cache_and_the_fastest_cores_are_arms() {
     assert_eq!(order("largest-llc*3"), [0, 1, 2]);
     assert_eq!(order("best-core"), [12]);
     assert_eq!(order("best-core*5"), [12, 8, 10, 14, 0]);
-    let arms = defaults(&machine, Some(4));
+    let arms = default_placements(&machine, Some(4));
     let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
     assert_eq!(names[5..], ["largest-llc", "best-core*4"]);
     // Its eight CPUs are too few.
     assert!(
-        defaults(&machine, Some(9))
+        default_placements(&machine, Some(9))
             .iter()
             .all(|arm| arm.wish != Wish::LargestLlc)
     );

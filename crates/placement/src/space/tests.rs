@@ -68,7 +68,7 @@ fn shapes_are_few() {
         ("package:2 l3:12 core:8 pu:2", 65),
     ] {
         let space = space(description);
-        let shapes = (1..=space.cpus()).map(|threads| space.even(threads).len());
+        let shapes = (1..=space.cpus()).map(|threads| space.list_even_placements(threads).len());
         assert_eq!(shapes.max(), Some(most), "{description}");
     }
 }
@@ -191,7 +191,7 @@ fn check_by_brute_force(topology: &Topology) {
     let mut ids = BTreeSet::new();
     for (threads, expected) in by_threads.iter().enumerate() {
         assert_eq!(space.count(threads), BigUint::from(expected.len()));
-        let even = space.even(threads);
+        let even = space.list_even_placements(threads);
         for occupancy in expected {
             assert_eq!(occupancy.threads, threads);
             assert!(ids.insert(space.id(occupancy)), "two placements of one id");

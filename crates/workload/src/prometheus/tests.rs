@@ -83,7 +83,7 @@ fn malformed_queries_are_refused() {
 proptest! {
     #[test]
     fn any_written_series_is_read(name in "[a-z_:][a-z0-9_:]{0,8}", label in "[a-z_]{1,5}", text in "[ -~\n]{0,8}", value in -1e12f64..1e12) {
-        let series = selector(&name, [(label.as_str(), &text)].into_iter());
+        let series = write_selector(&name, [(label.as_str(), &text)].into_iter());
         let page = format!("other 1\n{series} {value:?} 17\n");
         let query = Query::parse(&series).unwrap();
         prop_assert_eq!(query.read(&page), Ok(value));
