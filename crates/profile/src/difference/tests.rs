@@ -117,7 +117,7 @@ fn make_profile_of_stacks(stacks: &[(Vec<u8>, u64)]) -> Profile {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         scene = scene.stack(&names, *count);
     }
-    profile(scene)
+    make_profile(scene)
 }
 
 fn any_stacks() -> impl Strategy<Value = Vec<(Vec<u8>, u64)>> {
