@@ -63,7 +63,7 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             threads.push(wait.thread);
             threads.len() as u64 - 1
         });
-        let why = match wait.why {
+        let why = match wait.cause {
             WaitCause::Scheduler => 0,
             WaitCause::Mask => 1,
             WaitCause::Others => 2,
@@ -85,7 +85,7 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
 
 fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
     let span = |span: &pinwise_sched::SharingSpan| {
-        let blame = match span.blame {
+        let blame = match span.cause {
             SharingCause::Scheduler => 0,
             SharingCause::Mask => 1,
             SharingCause::Others => 2,
