@@ -588,8 +588,8 @@ fn check_timeline(result: &Summary) {
     let avoidable = result.sharing.and_then(|sharing| sharing.avoidable);
     assert_eq!(avoidable.is_some(), timeline.sharing.is_some());
     if let (Some(avoidable), Some(sharing)) = (avoidable, &timeline.sharing) {
-        let sum = |blame: SharingCause| -> u64 {
-            let spans = sharing.spans.iter().filter(|span| span.blame == blame);
+        let sum = |cause: SharingCause| -> u64 {
+            let spans = sharing.spans.iter().filter(|span| span.cause == cause);
             let ns = spans.map(|s| (s.end_ns - s.start_ns) * u64::from(s.threads));
             ns.sum()
         };
@@ -629,13 +629,13 @@ fn waits_and_sharing_are_in_the_timeline() {
             cpu: 1,
             start_ns: 40 * MS,
             end_ns: 70 * MS,
-            why: WaitCause::Scheduler,
+            cause: WaitCause::Scheduler,
         }]
     );
     let spans = result.timeline.sharing.unwrap().spans;
     let spans: Vec<_> = spans
         .iter()
-        .map(|s| (s.core, s.start_ns / MS, s.end_ns / MS, s.threads, s.blame))
+        .map(|s| (s.core, s.start_ns / MS, s.end_ns / MS, s.threads, s.cause))
         .collect();
     assert_eq!(
         spans,

@@ -414,7 +414,7 @@ pub struct Wait {
     /// When it ended.
     pub end_ns: u64,
     /// The main cause.
-    pub why: WaitCause,
+    pub cause: WaitCause,
 }
 
 /// Why a thread waited, as in [`WaitCauseTotals`].
@@ -457,7 +457,7 @@ pub struct SharingSpan {
     /// Followed threads that could have run alone.
     pub threads: u32,
     /// The cause.
-    pub blame: SharingCause,
+    pub cause: SharingCause,
 }
 
 /// The cause of avoidable sharing, as in [`AvoidableTotals`].

@@ -112,7 +112,7 @@ impl SharingSpanBuilder {
                     start_ns,
                     end_ns: time_ns,
                     threads: before,
-                    blame: SHARING_CAUSES[at],
+                    cause: SHARING_CAUSES[at],
                 });
             }
         }
@@ -122,14 +122,14 @@ impl SharingSpanBuilder {
     pub(super) fn remove(&mut self, from_ns: u64, to_ns: u64) {
         for &core in &self.listed {
             let open = self.cores[core];
-            for (at, blame) in SHARING_CAUSES.into_iter().enumerate() {
+            for (at, cause) in SHARING_CAUSES.into_iter().enumerate() {
                 if open.threads[at] > 0 && open.since_ns[at] < from_ns {
                     self.spans.push(SharingSpan {
                         core,
                         start_ns: open.since_ns[at],
                         end_ns: from_ns,
                         threads: open.threads[at],
-                        blame,
+                        cause,
                     });
                 }
             }
@@ -146,16 +146,16 @@ impl SharingSpanBuilder {
         self.begin_round();
         self.end_round(time_ns);
         let (mut spans, left_out) = self.spans.finish();
-        spans.sort_by_key(|span| (span.core, span.blame, span.start_ns));
+        spans.sort_by_key(|span| (span.core, span.cause, span.start_ns));
         spans.dedup_by(|next, span| {
-            let is_continued = (span.core, span.blame, span.threads, span.end_ns)
-                == (next.core, next.blame, next.threads, next.start_ns);
+            let is_continued = (span.core, span.cause, span.threads, span.end_ns)
+                == (next.core, next.cause, next.threads, next.start_ns);
             if is_continued {
                 span.end_ns = next.end_ns;
             }
             is_continued
         });
-        spans.sort_by_key(|span| (span.start_ns, span.core, span.blame));
+        spans.sort_by_key(|span| (span.start_ns, span.core, span.cause));
         SharingSpans { spans, left_out }
     }
 }

@@ -133,7 +133,7 @@ impl Analysis {
                 cpu: queued.place.cpu(),
                 start_ns: queued.since_ns,
                 end_ns: self.now_ns.max(queued.since_ns),
-                why: causes.main_cause(),
+                cause: causes.main_cause(),
             });
         }
         waited_ns

@@ -195,7 +195,7 @@ fn make_thread_frame(
         thread: tid,
         process: thread.process,
         name: thread.name.clone(),
-        doing: doing(thread.state),
+        doing: convert_state(thread.state),
         cpu: thread.cpu,
         busy: if_known(span.share(tally.run_ns), false),
         wait: if_known(span.share(tally.wait_ns), tally.is_wait_unknown),
@@ -206,7 +206,7 @@ fn make_thread_frame(
     }
 }
 
-const fn doing(state: State) -> Doing {
+const fn convert_state(state: State) -> Doing {
     match state {
         State::Unreported => Doing::Unreported,
         State::Running { .. } => Doing::Running,

@@ -67,7 +67,7 @@ fn pack_waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             threads.push(wait.thread);
             threads.len() as u64 - 1
         });
-        let why = match wait.why {
+        let why = match wait.cause {
             WaitCause::Scheduler => 0,
             WaitCause::Mask => 1,
             WaitCause::Others => 2,
@@ -91,7 +91,7 @@ fn pack_waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
 /// A sharing's code: the number of its threads, then 2 bits for its cause.
 fn pack_sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
     let span = |span: &pinwise_sched::SharingSpan| {
-        let blame = match span.blame {
+        let blame = match span.cause {
             SharingCause::Scheduler => 0,
             SharingCause::Mask => 1,
             SharingCause::Others => 2,

@@ -35,6 +35,12 @@ pub struct ProcessWatch {
     round: Duration,
 }
 
+/// What ended a wait; neither if its time was over.
+struct Woken {
+    by_signal: bool,
+    by_event: bool,
+}
+
 #[derive(Debug)]
 enum Source {
     Connector(Box<Connector>),
@@ -93,25 +99,33 @@ impl ProcessWatch {
         }
     }
 
-    /// Waits for a signal or an event, or until `due`; returns whether a signal came, and whether
-    /// an event came.
-    fn wait(&self, due: Duration) -> (bool, bool) {
+    /// Waits for a signal or an event, or until `due`.
+    fn wait(&self, due: Duration) -> Woken {
         let signals = self.signals.as_raw_fd();
         let time_until = |until: Duration| until.saturating_sub(sys::monotonic());
         let Source::Connector(connector) = &self.source else {
             let [is_signal] = sys::poll([signals], Some(time_until(due)));
-            return (is_signal, false);
+            return Woken {
+                by_signal: is_signal,
+                by_event: false,
+            };
         };
         // Shortly after a report further events are gathered without waking for the first. A signal
         // still wakes.
         let pause = time_until(self.reported_at + GATHER);
         if !pause.is_zero() {
             let [is_signal] = sys::poll([signals], Some(pause));
-            return (is_signal, !is_signal);
+            return Woken {
+                by_signal: is_signal,
+                by_event: !is_signal,
+            };
         }
         let [is_signal, is_event] =
             sys::poll([signals, connector.descriptor()], Some(time_until(due)));
-        (is_signal, is_event)
+        Woken {
+            by_signal: is_signal,
+            by_event: is_event,
+        }
     }
 }
 
@@ -152,13 +166,13 @@ impl Watch for ProcessWatch {
                 Source::Connector(_) => self.round,
                 Source::Polling(polling) => polling.next.min(self.round),
             };
-            let (is_signal, is_event) = self.wait(due);
-            if is_signal {
+            let woken = self.wait(due);
+            if woken.by_signal {
                 self.read_signals(&mut events);
             }
             let now = sys::monotonic();
             match &mut self.source {
-                Source::Connector(connector) if is_event => {
+                Source::Connector(connector) if woken.by_event => {
                     // Any error here means that events were lost.
                     events.look |= connector.receive(&mut events.started).is_err();
                     if !events.started.is_empty() {

@@ -18,7 +18,7 @@ extern "C" fn take(_signal: libc::c_int) {
     TAKEN.fetch_add(1, Ordering::SeqCst);
 }
 
-fn sleeps(thread: i32) -> bool {
+fn is_sleeping(thread: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
     stat.is_ok_and(|stat| {
         stat.rsplit_once(") ")
@@ -50,12 +50,12 @@ fn a_child_is_reaped_although_a_signal_interrupts() {
         reap_failed(pid);
     });
     let thread = receive.recv().unwrap();
-    spin_until(|| sleeps(thread));
+    spin_until(|| is_sleeping(thread));
     let own = i32::try_from(std::process::id()).unwrap();
     // SAFETY: a signal with a handler, to a thread of this process.
     unsafe { libc::syscall(libc::SYS_tgkill, own, thread, libc::SIGUSR2) };
     spin_until(|| TAKEN.load(Ordering::SeqCst) > 0);
-    spin_until(|| sleeps(thread) || waiter.is_finished());
+    spin_until(|| is_sleeping(thread) || waiter.is_finished());
     child.kill().unwrap();
     waiter.join().unwrap();
     // SAFETY: no status is written.

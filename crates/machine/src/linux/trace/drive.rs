@@ -1,5 +1,5 @@
 //! Makes a trace: opens the richest permitted source, starts the command (or follows a process),
-//! and hands events to the listener in rounds.
+//! and passes events to the listener in rounds.
 //!
 //! One sleep serves both the command's supervision and the source, so no pinwise thread runs beside
 //! a traced command.
@@ -321,10 +321,10 @@ impl<'a> Session<'a> {
                 what,
             });
         });
-        self.hand_on(&events);
+        self.pass_on(&events);
     }
 
-    fn hand_on(&mut self, events: &[Event]) {
+    fn pass_on(&mut self, events: &[Event]) {
         if let Some(interrupts) = &mut self.interrupts {
             interrupts.learn(events);
         }
@@ -356,7 +356,7 @@ impl<'a> Session<'a> {
         if let Some(polls) = &mut self.polls {
             polls.learn(&mut events);
         }
-        self.hand_on(&events);
+        self.pass_on(&events);
         self.events = events;
         if let Some(interrupts) = &mut self.interrupts
             && !is_last

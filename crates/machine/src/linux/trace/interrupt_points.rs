@@ -14,12 +14,13 @@ use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{IDLE, Refusal, Tid, TracepointFormat};
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU, bytes: about 20,000 records.
+/// Buffer of each CPU if memory is not limited, bytes: about 20,000 records.
 const WANTED_BYTES: usize = 2 << 20;
+/// Smallest buffer of a CPU.
 const MIN_BYTES: usize = 64 << 10;
 /// Most bytes of all buffers together.
 const MAX_BYTES: usize = 512 << 20;
-/// Reports which thread has the CPU.
+/// The tracepoint that shows which thread has the CPU.
 const SWITCH: (&str, &str) = ("sched", "sched_switch");
 /// Tracepoints that every kernel with tracepoints has; the first one owns the buffer.
 const REQUIRED: [(&str, &str); 4] = [
@@ -62,11 +63,11 @@ impl PointChoice {
 /// The buffers of the watched CPUs.
 #[derive(Debug)]
 pub(in crate::linux) struct InterruptPoints {
-    points: ReportDecoder,
+    decoder: ReportDecoder,
     rings: Vec<Ring>,
     is_enabled: bool,
-    /// Events that write into the buffers.
-    guests: Vec<OwnedFd>,
+    /// Further events, which write into the same buffers.
+    further_events: Vec<OwnedFd>,
     bytes: Vec<u8>,
 }
 
@@ -74,20 +75,20 @@ impl InterruptPoints {
     /// Opens the tracepoints, disabled.
     pub(in crate::linux) fn open(cpus: &CpuSet, choice: PointChoice) -> Result<Self, Refusal> {
         permission::check_initial_pid_namespace()?;
-        let (points, ids) = read_points(choice)?;
+        let (decoder, ids) = read_formats(choice)?;
         let needed = cpus.len() * ids.len();
-        let most = sys::raise_descriptor_limit();
-        if needed + 64 > most {
+        let permitted = sys::raise_descriptor_limit();
+        if needed + 64 > permitted {
             return Err(Refusal {
-                reason: format!("{needed} descriptors are needed and {most} are permitted"),
+                reason: format!("{needed} descriptors are needed and {permitted} are permitted"),
                 remedy: Some(format!("ulimit -n {}", needed.next_power_of_two())),
             });
         }
         let mut source = Self {
-            points,
+            decoder,
             rings: Vec::new(),
             is_enabled: false,
-            guests: Vec::new(),
+            further_events: Vec::new(),
             bytes: Vec::new(),
         };
         let mut bytes = WANTED_BYTES.min(MAX_BYTES / cpus.len().max(1));
@@ -120,9 +121,9 @@ impl InterruptPoints {
         };
         for &id in &ids[1..] {
             match events::open(&request(id, 0)) {
-                Ok(guest) => {
-                    ring.attach_event(&guest)?;
-                    self.guests.push(guest);
+                Ok(event) => {
+                    ring.attach_event(&event)?;
+                    self.further_events.push(event);
                 }
                 // Perf may not record the exit of `irq_work`.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
@@ -136,7 +137,12 @@ impl InterruptPoints {
     /// Switches all events on or off.
     pub(in crate::linux) fn set_enabled(&mut self, is_enabled: bool) {
         self.is_enabled = is_enabled;
-        for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
+        for event in self
+            .rings
+            .iter()
+            .map(Ring::event)
+            .chain(&self.further_events)
+        {
             ring::set_enabled(event, is_enabled);
         }
     }
@@ -146,9 +152,9 @@ impl InterruptPoints {
         self.rings.iter().map(Ring::descriptor)
     }
 
-    /// Reads what the kernel has written; `take` gets the CPU's index among the watched ones, the
-    /// thread that had the CPU, and what happened.
-    pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Report)) {
+    /// Reads what the kernel has written; `receive` gets the CPU's index among the watched ones,
+    /// the thread that had the CPU, and the report.
+    pub(in crate::linux) fn drain(&mut self, mut receive: impl FnMut(usize, Tid, Report)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
@@ -156,33 +162,33 @@ impl InterruptPoints {
             for read in Records::new(&self.bytes, layout) {
                 let time_ns = read.time_ns;
                 let (thread, what) = match read.record {
-                    Record::Sample { raw } => (self.points.thread(raw), self.points.decode(raw)),
+                    Record::Sample { raw } => (self.decoder.thread(raw), self.decoder.decode(raw)),
                     Record::Lost { .. } | Record::Throttle | Record::Damaged => {
                         (None, Some(ReportKind::Lost))
                     }
                     _ => continue,
                 };
                 if let Some(what) = what {
-                    take(index, thread.unwrap_or(IDLE), Report { time_ns, what });
+                    receive(index, thread.unwrap_or(IDLE), Report { time_ns, what });
                 }
                 last_ns = time_ns;
             }
             // No further record will report the loss.
             if is_full && !self.is_enabled {
                 let (time_ns, what) = (last_ns, ReportKind::Lost);
-                take(index, IDLE, Report { time_ns, what });
+                receive(index, IDLE, Report { time_ns, what });
             }
         }
     }
 }
 
-/// The formats of the tracepoints, and their ids.
-fn read_points(choice: PointChoice) -> Result<(ReportDecoder, Vec<u64>), Refusal> {
+/// Reads the formats of the tracepoints; returns their decoder and their ids.
+fn read_formats(choice: PointChoice) -> Result<(ReportDecoder, Vec<u64>), Refusal> {
     let tracefs = Tracefs::find()?;
-    let mut points = ReportDecoder::default();
+    let mut decoder = ReportDecoder::default();
     let mut ids = Vec::new();
     let mut add = |system: &str, format: &TracepointFormat| -> Result<(), Refusal> {
-        if points
+        if decoder
             .add(system, format)
             .map_err(|error| tracefs::explain_unknown_format(&error))?
         {
@@ -202,7 +208,7 @@ fn read_points(choice: PointChoice) -> Result<(ReportDecoder, Vec<u64>), Refusal
             }
         }
     }
-    Ok((points, ids))
+    Ok((decoder, ids))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::*;
 use crate::linux::perf_record::HEADER;
 
 /// A record of this kind, flags and body.
-fn record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {
+fn encode_record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {
     let body = body.concat();
     let size = u16::try_from(HEADER + body.len()).unwrap();
     [
@@ -16,28 +16,37 @@ fn record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {
     .concat()
 }
 
-fn ints(numbers: &[i32]) -> Vec<u8> {
+fn encode_ints(numbers: &[i32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
 }
 
-fn longs(numbers: &[u64]) -> Vec<u8> {
+fn encode_longs(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
 }
 
 /// Process 7, thread 8, time 5, event 9.
-fn trailer() -> Vec<u8> {
-    [ints(&[7, 8]), longs(&[5, 9])].concat()
+fn encode_trailer() -> Vec<u8> {
+    [encode_ints(&[7, 8]), encode_longs(&[5, 9])].concat()
 }
 
-fn sample_record(flags: u16, chain: &[u64], registers: &[u64]) -> Vec<u8> {
+fn encode_sample(flags: u16, chain: &[u64], registers: &[u64]) -> Vec<u8> {
     let chain = [&[chain.len() as u64][..], chain].concat();
-    let head = [longs(&[9, 0x1234]), ints(&[7, 8]), longs(&[5])].concat();
-    record(9, flags, &[&head, &longs(&chain), &longs(registers)])
+    let head = [
+        encode_longs(&[9, 0x1234]),
+        encode_ints(&[7, 8]),
+        encode_longs(&[5]),
+    ]
+    .concat();
+    encode_record(
+        9,
+        flags,
+        &[&head, &encode_longs(&chain), &encode_longs(registers)],
+    )
 }
 
 #[test]
 fn samples_have_chains_of_both_modes() {
-    let bytes = sample_record(
+    let bytes = encode_sample(
         1,
         &[CONTEXT_KERNEL, 0xffff_0001, CONTEXT_USER, 0x10, 0x20],
         &[0],
@@ -60,7 +69,7 @@ fn samples_have_chains_of_both_modes() {
     assert_eq!((registers.values().count(), stack.len()), (0, 0));
     assert!(!registers.are_wide());
     // Without a chain the instruction itself is known.
-    let bytes = sample_record(2, &[], &[0]);
+    let bytes = encode_sample(2, &[], &[0]);
     let (_, Record::Sample { chain, .. }) = Records::new(&bytes).next().unwrap() else {
         unreachable!()
     };
@@ -71,7 +80,7 @@ fn samples_have_chains_of_both_modes() {
 fn registers_follow_the_chain() {
     let count = u64::from(REGISTER_MASK.count_ones());
     let values: Vec<u64> = (100..100 + count).collect();
-    let bytes = sample_record(2, &[CONTEXT_USER, 0x10], &[&[2][..], &values].concat());
+    let bytes = encode_sample(2, &[CONTEXT_USER, 0x10], &[&[2][..], &values].concat());
     let (_, Record::Sample { registers, .. }) = Records::new(&bytes).next().unwrap() else {
         unreachable!()
     };
@@ -84,11 +93,11 @@ fn the_stack_follows_the_registers() {
     let check = |rest: &[u64], expected: &[u64]| {
         let count = REGISTER_MASK.count_ones() as usize;
         let registers = [&[2][..], &vec![0; count], rest].concat();
-        let bytes = sample_record(2, &[CONTEXT_USER, 0x10], &registers);
+        let bytes = encode_sample(2, &[CONTEXT_USER, 0x10], &registers);
         let (_, Record::Sample { stack, .. }) = Records::new(&bytes).next().unwrap() else {
             unreachable!()
         };
-        assert_eq!(stack, longs(expected), "{rest:?}");
+        assert_eq!(stack, encode_longs(expected), "{rest:?}");
     };
     check(&[8, 0x5555, 8], &[0x5555]);
     // The end of the stack was reached.
@@ -104,24 +113,40 @@ fn the_stack_follows_the_registers() {
 
 #[test]
 fn mappings_names_and_lives_are_read() {
-    let mapped = record(
+    let mapped = encode_record(
         1,
         2,
         &[
-            &ints(&[7, 8]),
-            &longs(&[0x1000, 0x200, 0x30]),
+            &encode_ints(&[7, 8]),
+            &encode_longs(&[0x1000, 0x200, 0x30]),
             b"/a b\0\0\0\0",
-            &trailer(),
+            &encode_trailer(),
         ],
     );
-    let named = record(
+    let named = encode_record(
         3,
         2 | 1 << 13,
-        &[&ints(&[7, 8]), b"prog\0\0\0\0", &trailer()],
+        &[&encode_ints(&[7, 8]), b"prog\0\0\0\0", &encode_trailer()],
     );
-    let fork = record(7, 0, &[&ints(&[10, 7, 11, 8]), &longs(&[5]), &trailer()]);
-    let lost = record(2, 0, &[&longs(&[9, 3]), &trailer()]);
-    let exit = record(4, 0, &[&ints(&[10, 7, 11, 8]), &longs(&[5]), &trailer()]);
+    let fork = encode_record(
+        7,
+        0,
+        &[
+            &encode_ints(&[10, 7, 11, 8]),
+            &encode_longs(&[5]),
+            &encode_trailer(),
+        ],
+    );
+    let lost = encode_record(2, 0, &[&encode_longs(&[9, 3]), &encode_trailer()]);
+    let exit = encode_record(
+        4,
+        0,
+        &[
+            &encode_ints(&[10, 7, 11, 8]),
+            &encode_longs(&[5]),
+            &encode_trailer(),
+        ],
+    );
     let all = [mapped, named, exit, fork, lost].concat();
     let read: Vec<_> = Records::new(&all).map(|(_, record)| record).collect();
     let expected = [
@@ -151,12 +176,12 @@ fn mappings_names_and_lives_are_read() {
 
 #[test]
 fn nothing_is_read_after_a_malformed_record() {
-    let good = record(2, 0, &[&longs(&[9, 3]), &trailer()]);
+    let good = encode_record(2, 0, &[&encode_longs(&[9, 3]), &encode_trailer()]);
     for bad in [
-        record(1, 0, &[&ints(&[7, 8])]),
-        sample_record(2, &[], &[]),
+        encode_record(1, 0, &[&encode_ints(&[7, 8])]),
+        encode_sample(2, &[], &[]),
         vec![1, 2, 3],
-        record(9, 0, &[&longs(&[9, 1, 8, 5, u64::MAX])]),
+        encode_record(9, 0, &[&encode_longs(&[9, 1, 8, 5, u64::MAX])]),
     ] {
         let bytes = [&good[..], &bad, &good].concat();
         let read: Vec<_> = Records::new(&bytes).map(|(_, record)| record).collect();

@@ -42,7 +42,7 @@ impl BpfConditions {
         }
     }
 
-    /// Finds the most fundamental find_obstacle, if any.
+    /// Finds the most fundamental obstacle, if any.
     pub(super) fn find_obstacle(&self) -> Option<Refusal> {
         let refusal = |reason: String, remedy: Option<String>| Some(Refusal { reason, remedy });
         let (major, minor) = OLDEST_RELEASE;
@@ -73,7 +73,7 @@ impl BpfConditions {
     }
 }
 
-/// Explains why the kernel refuses although no find_obstacle was found.
+/// Explains why the kernel refuses although no obstacle was found.
 pub(super) fn explain_refusal(error: &(dyn std::error::Error + 'static)) -> Refusal {
     let mut causes = Vec::new();
     let mut next = Some(error);

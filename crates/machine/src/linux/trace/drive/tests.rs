@@ -3,11 +3,11 @@
 use super::*;
 use pinwise_sched::LeaveReason;
 
-fn at(time_ns: u64, cpu: u32, what: EventKind) -> Event {
+fn make_event(time_ns: u64, cpu: u32, what: EventKind) -> Event {
     Event { time_ns, cpu, what }
 }
 
-fn switch(prev: Tid, next: Tid) -> EventKind {
+fn make_switch(prev: Tid, next: Tid) -> EventKind {
     EventKind::Switch {
         prev,
         left: LeaveReason::Blocked,
@@ -34,21 +34,21 @@ fn only_the_state_at_the_start_is_kept() {
         target: 0,
     };
     let events = [
-        at(1, 0, switch(0, 5)),
-        at(2, 1, switch(0, 6)),
-        at(3, 0, fork.clone()),
-        at(4, 0, wake.clone()),
-        at(5, 0, switch(5, 7)),
-        at(6, 1, EventKind::Lost { records: 1 }),
-        at(10, 0, switch(7, 0)),
-        at(11, 0, wake.clone()),
+        make_event(1, 0, make_switch(0, 5)),
+        make_event(2, 1, make_switch(0, 6)),
+        make_event(3, 0, fork.clone()),
+        make_event(4, 0, wake.clone()),
+        make_event(5, 0, make_switch(5, 7)),
+        make_event(6, 1, EventKind::Lost { records: 1 }),
+        make_event(10, 0, make_switch(7, 0)),
+        make_event(11, 0, wake.clone()),
     ];
     let expected = [
-        at(10, 1, switch(0, 6)),
-        at(10, 0, fork),
-        at(10, 0, switch(5, 7)),
-        at(10, 0, switch(7, 0)),
-        at(11, 0, wake),
+        make_event(10, 1, make_switch(0, 6)),
+        make_event(10, 0, fork),
+        make_event(10, 0, make_switch(5, 7)),
+        make_event(10, 0, make_switch(7, 0)),
+        make_event(11, 0, wake),
     ];
     check(&events, 10, &expected);
 }
@@ -59,8 +59,15 @@ fn a_thread_that_left_before_is_not_on_the_cpu() {
         thread: 5,
         left: LeaveReason::Preempted,
     };
-    let events = [at(1, 0, EventKind::In { thread: 5 }), at(2, 0, left)];
+    let events = [
+        make_event(1, 0, EventKind::In { thread: 5 }),
+        make_event(2, 0, left),
+    ];
     check(&events, 10, &[]);
-    check(&events[..1], 10, &[at(10, 0, EventKind::In { thread: 5 })]);
+    check(
+        &events[..1],
+        10,
+        &[make_event(10, 0, EventKind::In { thread: 5 })],
+    );
     check(&[], 10, &[]);
 }

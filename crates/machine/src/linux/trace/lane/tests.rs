@@ -35,15 +35,15 @@ const fn gone(thread: Tid) -> Written {
     (thread, Record::Exit(task))
 }
 
-fn switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
+fn make_switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
     EventKind::Switch { prev, left, next }
 }
 
-fn out(thread: Tid, left: LeaveReason) -> EventKind {
+fn make_departure(thread: Tid, left: LeaveReason) -> EventKind {
     EventKind::Out { thread, left }
 }
 
-fn come(thread: Tid) -> EventKind {
+fn make_arrival(thread: Tid) -> EventKind {
     EventKind::In { thread }
 }
 
@@ -69,10 +69,10 @@ fn half_switches_of_own_threads_are_reported_unchanged() {
         own(8, true, false),
     ];
     let expected = [
-        come(7),
-        out(7, LeaveReason::Preempted),
-        come(8),
-        out(8, LeaveReason::Blocked),
+        make_arrival(7),
+        make_departure(7, LeaveReason::Preempted),
+        make_arrival(8),
+        make_departure(8, LeaveReason::Blocked),
     ];
     check(SwitchFormat::OwnThreads, &records, &expected);
 }
@@ -88,7 +88,11 @@ fn duplicate_reports_count_once() {
         own(7, false, false),
         own(7, false, false),
     ];
-    let expected = [come(7), out(7, LeaveReason::Preempted), come(7)];
+    let expected = [
+        make_arrival(7),
+        make_departure(7, LeaveReason::Preempted),
+        make_arrival(7),
+    ];
     check(SwitchFormat::OwnThreads, &records, &expected);
 }
 
@@ -96,7 +100,12 @@ fn duplicate_reports_count_once() {
 fn an_own_thread_that_ends_leaves_its_cpu() {
     let records = [own(7, false, false), gone(7), gone(9)];
     let exit = |thread| EventKind::Exit { thread };
-    let expected = [come(7), out(7, LeaveReason::Ended), exit(7), exit(9)];
+    let expected = [
+        make_arrival(7),
+        make_departure(7, LeaveReason::Ended),
+        exit(7),
+        exit(9),
+    ];
     check(SwitchFormat::OwnThreads, &records, &expected);
 }
 
@@ -114,7 +123,11 @@ fn a_thread_that_executes_a_program_is_on_the_cpu() {
         thread: 7,
         name: "prog".into(),
     };
-    let expected = [come(7), name.clone(), out(7, LeaveReason::Blocked)];
+    let expected = [
+        make_arrival(7),
+        name.clone(),
+        make_departure(7, LeaveReason::Blocked),
+    ];
     check(
         SwitchFormat::OwnThreads,
         &[comm, own(7, true, false)],
@@ -132,8 +145,8 @@ fn two_halves_make_one_switch_of_a_cpu() {
         wide(0, 8, false, false),
     ];
     let expected = [
-        switch(7, LeaveReason::Preempted, 8),
-        switch(8, LeaveReason::Blocked, 0),
+        make_switch(7, LeaveReason::Preempted, 8),
+        make_switch(8, LeaveReason::Blocked, 0),
     ];
     check(SwitchFormat::CpuWide, &records, &expected);
 }
@@ -146,9 +159,9 @@ fn a_second_half_alone_is_reported() {
         wide(9, 8, false, false),
     ];
     let expected = [
-        switch(7, LeaveReason::Unreported, 8),
+        make_switch(7, LeaveReason::Unreported, 8),
         EventKind::Lost { records: 5 },
-        switch(8, LeaveReason::Unreported, 9),
+        make_switch(8, LeaveReason::Unreported, 9),
     ];
     check(SwitchFormat::CpuWide, &records, &expected);
 }
@@ -169,19 +182,19 @@ fn an_ended_thread_is_identified_by_its_cpu() {
     ];
     let exit = |thread| EventKind::Exit { thread };
     let expected = [
-        switch(0, LeaveReason::Blocked, 7),
+        make_switch(0, LeaveReason::Blocked, 7),
         exit(7),
-        switch(7, LeaveReason::Ended, 8),
+        make_switch(7, LeaveReason::Ended, 8),
         exit(8),
-        switch(8, LeaveReason::Blocked, 0),
-        switch(0, LeaveReason::Blocked, 9),
-        switch(9, LeaveReason::Blocked, 0),
+        make_switch(8, LeaveReason::Blocked, 0),
+        make_switch(0, LeaveReason::Blocked, 9),
+        make_switch(9, LeaveReason::Blocked, 0),
     ];
     check(SwitchFormat::CpuWide, &records, &expected);
 }
 
 /// Small formats, and what such tracepoints write.
-fn offsets() -> TracepointOffsets {
+fn parse_offsets() -> TracepointOffsets {
     let states = "print fmt: { 0x1, \"S\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }";
     let switch = format!(
         "name: sched_switch\nID: 5\nfield:u16 common_type;offset:0;size:2;signed:0;\n\
@@ -200,7 +213,7 @@ fn offsets() -> TracepointOffsets {
     TracepointOffsets::new(&switch, [&wake(6), &wake(7)]).unwrap()
 }
 
-fn raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
+fn encode_raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
     [&id.to_ne_bytes(), &numbers.concat()[..]].concat()
 }
 
@@ -212,7 +225,7 @@ fn leave_reasons_follow_from_the_tracepoints_state() {
             &state.to_ne_bytes(),
             &8i32.to_ne_bytes(),
         ];
-        raw(5, &bytes)
+        encode_raw(5, &bytes)
     };
     for (state, expected) in [
         (0, LeaveReason::Preempted),
@@ -223,9 +236,9 @@ fn leave_reasons_follow_from_the_tracepoints_state() {
     ] {
         let raw = left(state);
         let records = [(0, Record::Sample { raw: &raw })];
-        let expected = [switch(7, expected, 8)];
+        let expected = [make_switch(7, expected, 8)];
         check(
-            SwitchFormat::Tracepoints(Box::new(offsets())),
+            SwitchFormat::Tracepoints(Box::new(parse_offsets())),
             &records,
             &expected,
         );
@@ -234,9 +247,9 @@ fn leave_reasons_follow_from_the_tracepoints_state() {
 
 #[test]
 fn wakeups_have_a_target_and_damaged_samples_are_skipped() {
-    let wake = raw(7, &[&9i32.to_ne_bytes(), &4i32.to_ne_bytes()]);
-    let nowhere = raw(7, &[&9i32.to_ne_bytes(), &(-1i32).to_ne_bytes()]);
-    let unknown = raw(8, &[&[0; 8]]);
+    let wake = encode_raw(7, &[&9i32.to_ne_bytes(), &4i32.to_ne_bytes()]);
+    let nowhere = encode_raw(7, &[&9i32.to_ne_bytes(), &(-1i32).to_ne_bytes()]);
+    let unknown = encode_raw(8, &[&[0; 8]]);
     let samples = [&wake[..], &wake[..9], &nowhere, &unknown, &[]];
     let records = samples.map(|raw| (0, Record::Sample { raw }));
     let expected = EventKind::Wake {
@@ -244,7 +257,7 @@ fn wakeups_have_a_target_and_damaged_samples_are_skipped() {
         target: 4,
     };
     check(
-        SwitchFormat::Tracepoints(Box::new(offsets())),
+        SwitchFormat::Tracepoints(Box::new(parse_offsets())),
         &records,
         &[expected],
     );

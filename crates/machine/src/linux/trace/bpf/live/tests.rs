@@ -6,7 +6,7 @@ use pinwise_sched::{LeaveReason, Tid};
 
 /// A recorder with this many slots per CPU, as a power of two; `None` and a message if not
 /// permitted here.
-fn recorder(slots_log2: u32) -> Option<Live> {
+fn open_recorder(slots_log2: u32) -> Option<Live> {
     if let Some(refusal) = BpfConditions::read().find_obstacle() {
         report_skip(&refusal.reason);
         return None;
@@ -41,9 +41,9 @@ impl KernelCounts {
     /// For the calling thread.
     fn read() -> Self {
         loop {
-            let switches = switches_of_this_thread();
+            let switches = count_own_switches();
             let until_ns = now_ns();
-            if switches == switches_of_this_thread() {
+            if switches == count_own_switches() {
                 // SAFETY: the call has no preconditions.
                 let thread = unsafe { libc::gettid() };
                 return Self {
@@ -56,7 +56,7 @@ impl KernelCounts {
     }
 }
 
-fn switches_of_this_thread() -> u64 {
+fn count_own_switches() -> u64 {
     // SAFETY: the usage is plain integers, and this thread's own is always there.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -68,7 +68,7 @@ fn switches_of_this_thread() -> u64 {
 
 /// Two threads on one CPU pass a byte back and forth this many times; returns the kernel's counts
 /// of the first.
-fn hand_over(times: usize) -> KernelCounts {
+fn pass_bytes(times: usize) -> KernelCounts {
     let (ping_read, ping_write) = sys::pipe(0).unwrap();
     let (pong_read, pong_write) = sys::pipe(0).unwrap();
     let cpu = sys::affinity().unwrap().first().unwrap();
@@ -76,7 +76,7 @@ fn hand_over(times: usize) -> KernelCounts {
     let other = std::thread::spawn(move || {
         pin();
         while sys::read_some(&ping_read, &mut [0]) == 1 {
-            hand(&pong_write);
+            pass_byte(&pong_write);
         }
     });
     let first = std::thread::Builder::new().name("first of a pair".to_owned());
@@ -84,7 +84,7 @@ fn hand_over(times: usize) -> KernelCounts {
         .spawn(move || {
             pin();
             for _ in 0..times {
-                hand(&ping_write);
+                pass_byte(&ping_write);
                 sys::read_some(&pong_read, &mut [0]);
             }
             KernelCounts::read()
@@ -95,14 +95,14 @@ fn hand_over(times: usize) -> KernelCounts {
     counted
 }
 
-fn hand(to: &std::os::fd::OwnedFd) {
+fn pass_byte(to: &std::os::fd::OwnedFd) {
     // SAFETY: the buffer holds the one byte passed.
     unsafe { libc::write(to.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
 }
 
 /// Reads until the thread was seen to leave its CPU for good: that comes after the wake-up of a
 /// thread that joins it, on a busy machine some time after.
-fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
+fn drain_until_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
     let is_last = |event: &Event| matches!(&event.what, EventKind::Switch { prev, left: LeaveReason::Ended, .. } if *prev == thread);
     while !events.iter().any(is_last) {
         std::thread::sleep(Duration::from_millis(1));
@@ -146,13 +146,13 @@ fn count_unseen_leaves(events: &[Event]) -> u64 {
 #[test]
 fn a_pair_of_threads_has_the_switches_that_the_kernel_counts() {
     const TIMES: usize = 5000;
-    let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
+    let Some(mut live) = open_recorder(MAX_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
-    let counted = hand_over(TIMES);
+    let counted = pass_bytes(TIMES);
     let thread = counted.thread;
-    drain_to_its_end(&mut live, thread, &mut events);
+    drain_until_end(&mut live, thread, &mut events);
     live.finish(&mut events);
 
     assert!(events.is_sorted_by_key(|event| event.time_ns));
@@ -184,12 +184,12 @@ fn a_pair_of_threads_has_the_switches_that_the_kernel_counts() {
 
 #[test]
 fn a_thread_is_reported_from_start_to_exit() {
-    let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
+    let Some(mut live) = open_recorder(MAX_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
-    let thread = hand_over(10).thread;
-    drain_to_its_end(&mut live, thread, &mut events);
+    let thread = pass_bytes(10).thread;
+    drain_until_end(&mut live, thread, &mut events);
     live.finish(&mut events);
     let about: Vec<&EventKind> = events
         .iter()
@@ -218,13 +218,13 @@ fn a_thread_is_reported_from_start_to_exit() {
 #[test]
 fn a_full_ring_reports_the_number_of_lost_records() {
     const TIMES: usize = 20_000;
-    let Some(mut live) = recorder(MIN_SLOTS_LOG2) else {
+    let Some(mut live) = open_recorder(MIN_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
     let KernelCounts {
         thread, switches, ..
-    } = hand_over(TIMES);
+    } = pass_bytes(TIMES);
     live.finish(&mut events);
     let seen = events
         .iter()
@@ -242,13 +242,13 @@ fn a_full_ring_reports_the_number_of_lost_records() {
 
 #[test]
 fn the_reader_is_woken_before_the_ring_is_full() {
-    let Some(mut live) = recorder(MIN_SLOTS_LOG2) else {
+    let Some(mut live) = open_recorder(MIN_SLOTS_LOG2) else {
         return;
     };
     let bell = live.descriptors()[0];
     let mut events = Vec::new();
     live.drain(&mut events);
-    hand_over(2000);
+    pass_bytes(2000);
     assert_eq!(sys::poll([bell], Some(Duration::from_secs(60))), [true]);
     live.drain(&mut events);
     live.finish(&mut events);

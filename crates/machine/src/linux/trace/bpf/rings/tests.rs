@@ -21,14 +21,14 @@ impl Shared {
         }
     }
 
-    fn ring(&self) -> Ring<'_> {
+    fn open_ring(&self) -> Ring<'_> {
         Ring {
             cursor: &self.cursor,
             slots: &self.slots,
         }
     }
 
-    fn take(&self, count: u64) -> Option<u64> {
+    fn reserve(&self, count: u64) -> Option<u64> {
         let head = self.cursor[HEAD].load(Ordering::Relaxed);
         let tail = self.cursor[TAIL].load(Ordering::Relaxed);
         if head - tail + count + SPARE > SLOTS {
@@ -47,7 +47,7 @@ impl Shared {
     }
 
     fn note(&self, time_ns: u64, packed: u64, more: Option<[u64; 2]>) {
-        if let Some(place) = self.take(1 + u64::from(more.is_some())) {
+        if let Some(place) = self.reserve(1 + u64::from(more.is_some())) {
             self.write(place, [time_ns, packed]);
             if let Some(more) = more {
                 self.write(place + 1, more);
@@ -60,7 +60,7 @@ fn pack_record(kind: u64, left: u64, one: u64, other: u64) -> u64 {
     kind | left << 3 | one << 5 | other << 29
 }
 
-fn switch(prev: u64, left: u64, next: u64) -> u64 {
+fn pack_switch(prev: u64, left: u64, next: u64) -> u64 {
     pack_record(1, left, prev, next)
 }
 
@@ -68,7 +68,7 @@ fn check(write: impl Fn(&Shared), expected: &[EventKind]) {
     let shared = Shared::new();
     write(&shared);
     let mut events = Vec::new();
-    let progress = Reader::new(3).read(shared.ring(), 1000, &mut events);
+    let progress = Reader::new(3).read(shared.open_ring(), 1000, &mut events);
     assert_eq!(progress.until_ns, 1000);
     assert!(events.iter().all(|event| event.cpu == 3));
     let found: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
@@ -86,7 +86,7 @@ fn records_are_read_as_written() {
         (u64::from(text[7]), [word(&text[..7]), word(&text[8..])])
     };
     check(
-        |ring| ring.note(5, switch(4_194_304, 1, 0), None),
+        |ring| ring.note(5, pack_switch(4_194_304, 1, 0), None),
         &[EventKind::Switch {
             prev: 4_194_304,
             left: LeaveReason::Preempted,
@@ -94,7 +94,7 @@ fn records_are_read_as_written() {
         }],
     );
     check(
-        |ring| ring.note(5, switch(7, 2, 8), None),
+        |ring| ring.note(5, pack_switch(7, 2, 8), None),
         &[
             EventKind::Switch {
                 prev: 7,
@@ -150,14 +150,14 @@ fn an_unfinished_record_holds_back_later_ones() {
     let shared = Shared::new();
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
-    shared.note(10, switch(1, 0, 2), None);
-    let place = shared.take(1).unwrap();
-    shared.note(30, switch(3, 0, 4), None);
-    let progress = reader.read(shared.ring(), 100, &mut events);
+    shared.note(10, pack_switch(1, 0, 2), None);
+    let place = shared.reserve(1).unwrap();
+    shared.note(30, pack_switch(3, 0, 4), None);
+    let progress = reader.read(shared.open_ring(), 100, &mut events);
     assert_eq!((progress.until_ns, progress.is_unfinished), (10, true));
     assert_eq!(events.len(), 1);
-    shared.write(place, [20, switch(2, 0, 3)]);
-    let progress = reader.read(shared.ring(), 200, &mut events);
+    shared.write(place, [20, pack_switch(2, 0, 3)]);
+    let progress = reader.read(shared.open_ring(), 200, &mut events);
     assert_eq!((progress.until_ns, progress.is_unfinished), (200, false));
     let times: Vec<u64> = events.iter().map(|event| event.time_ns).collect();
     assert_eq!(times, [10, 20, 30]);
@@ -169,13 +169,13 @@ fn unfinished_and_untaken_records_are_reported_at_the_end() {
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
     for _ in 0..SLOTS {
-        shared.note(10, switch(1, 0, 2), None);
+        shared.note(10, pack_switch(1, 0, 2), None);
     }
-    reader.read(shared.ring(), 100, &mut events);
+    reader.read(shared.open_ring(), 100, &mut events);
     assert_eq!(events.len() as u64, SLOTS - SPARE);
-    shared.take(1);
+    shared.reserve(1);
     events.clear();
-    reader.close(shared.ring(), 200, &mut events);
+    reader.close(shared.open_ring(), 200, &mut events);
     let lost = EventKind::Lost { records: SPARE + 1 };
     assert_eq!(events.len(), 1);
     assert_eq!((events[0].time_ns, &events[0].what), (200, &lost));
@@ -187,9 +187,9 @@ fn an_overtaken_reader_reports_the_loss_and_continues() {
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
     shared.cursor[HEAD].store(SLOTS + 5, Ordering::Relaxed);
-    reader.read(shared.ring(), 100, &mut events);
-    shared.note(110, switch(1, 0, 2), None);
-    reader.read(shared.ring(), 200, &mut events);
+    reader.read(shared.open_ring(), 100, &mut events);
+    shared.note(110, pack_switch(1, 0, 2), None);
+    reader.read(shared.open_ring(), 200, &mut events);
     let lost = EventKind::Lost { records: SLOTS + 5 };
     assert_eq!(events[0].what, lost);
     assert!(matches!(events[1].what, EventKind::Switch { .. }));
@@ -211,9 +211,9 @@ proptest! {
                 let kind = if more.is_some() { 4 } else { 1 };
                 shared.note(written, pack_record(kind, 0, 1, 0), more);
             }
-            reader.read(shared.ring(), written, &mut events);
+            reader.read(shared.open_ring(), written, &mut events);
         }
-        reader.close(shared.ring(), written, &mut events);
+        reader.close(shared.open_ring(), written, &mut events);
         let lost: u64 = events.iter().map(|event| match event.what {
             EventKind::Lost { records } => records,
             _ => 0,
@@ -237,9 +237,9 @@ proptest! {
         }
         let mut reader = Reader::new(0);
         let mut events = Vec::new();
-        reader.read(shared.ring(), 1, &mut events);
-        reader.read(shared.ring(), 2, &mut events);
-        reader.close(shared.ring(), 3, &mut events);
+        reader.read(shared.open_ring(), 1, &mut events);
+        reader.read(shared.open_ring(), 2, &mut events);
+        reader.close(shared.open_ring(), 3, &mut events);
         prop_assert!(events.len() as u64 <= 2 * SLOTS + 2);
     }
 }
