@@ -23,7 +23,7 @@ use pinwise_topology::{CpuSet, Topology};
 
 /// A larger share of stolen time is reported.
 const MAX_STEAL_SHARE: f64 = 0.01;
-/// A smaller drift is not reported, `ln(ratio)`.
+/// A smaller drift is not reported, as a relative change.
 const MIN_DRIFT: f64 = 0.05;
 /// A smaller effect of the position in a block is not reported, `ln(ratio)`.
 const MIN_POSITION_EFFECT: f64 = 0.01;
