@@ -289,13 +289,13 @@ fn cells_of_smt(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Re
     let Some(core) = facts.smt.shared_core() else {
         return Ok(Vec::new());
     };
-    let new_cell = |threads: usize, wish: Wish| new_cell(threads, wish, isa, facts.topology);
+    let smt_cell = |threads: usize, wish: Wish| new_cell(threads, wish, isa, facts.topology);
     let first = CpuSet::single(core.first().unwrap_or_default());
     let mut cells_by_question = vec![(
         Question::SmtCore,
         vec![
-            new_cell(1, Wish::Cpus(first))?,
-            new_cell(core.len(), Wish::Cpus(core.clone()))?,
+            smt_cell(1, Wish::Cpus(first))?,
+            smt_cell(core.len(), Wish::Cpus(core.clone()))?,
         ],
     )];
     let cores = &facts.smt.cores;
@@ -307,8 +307,8 @@ fn cells_of_smt(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Re
         };
         let all = facts.topology.allowed.len();
         let cells = vec![
-            new_cell(cores.len(), one_per_core)?,
-            new_cell(all, Wish::OsDefault)?,
+            smt_cell(cores.len(), one_per_core)?,
+            smt_cell(all, Wish::OsDefault)?,
         ];
         cells_by_question.push((Question::SmtMachine, cells));
     }

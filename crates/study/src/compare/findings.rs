@@ -23,10 +23,11 @@ use pinwise_topology::{CpuSet, Topology};
 
 /// A larger share of stolen time is reported.
 const MAX_STEAL_SHARE: f64 = 0.01;
-/// Smallest drift, and smallest effect of the position in a block, that is reported.
+/// A smaller drift is not reported, as a relative change.
 const MIN_DRIFT: f64 = 0.05;
+/// A smaller effect of the position in a block is not reported, `ln(ratio)`.
 const MIN_POSITION_EFFECT: f64 = 0.01;
-/// The finding of [`medians_differ`].
+/// The check of [`compare_medians`].
 pub(super) const MEDIANS: &str = "medians_differ";
 /// Medians whose ratio differs from the change by more than this share of it look like another
 /// result.

@@ -66,13 +66,13 @@ fn compare_with_chip(
     measured: Option<f64>,
     identity: &Identity,
 ) -> ChipRecord {
-    let deviation = chip
+    let measured_deviation = chip
         .zip(measured)
         .map(|(chip, cycles)| deviation(chip, cycles));
-    let agrees = deviation.map(|share| share.abs() <= MAX_DEVIATION);
+    let agrees = measured_deviation.map(|share| share.abs() <= MAX_DEVIATION);
     let name = chip.map_or_else(|| describe_model(identity), |chip| chip.name.to_owned());
     let is_guest = identity.hypervisor.is_some();
-    let sentence = describe_comparison(chip, &name, measured, deviation, is_guest);
+    let sentence = describe_comparison(chip, &name, measured, measured_deviation, is_guest);
     ChipRecord {
         chip: chip.map(|chip| chip.id.to_owned()),
         name,

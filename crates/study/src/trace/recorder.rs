@@ -135,14 +135,17 @@ fn find_lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec
     let polls = !scope.has_switches;
     let hides = scope.has_wakeups && unknown.hidden_threads > 0;
     let is_uncounted = hides && unknown.hidden_uncounted > 0;
-    let misses_ends = !is_simulated && misses_ends(summary, scope);
+    let misses_switches = !is_simulated && misses_ends(summary, scope);
     let bounds = [
         (LowerBound::CpuTime, is_partly_unseen),
         (
             LowerBound::Queued,
             waits.total_ns.is_some() && (misses_waits || polls),
         ),
-        (LowerBound::Switches, polls || misses_ends || is_uncounted),
+        (
+            LowerBound::Switches,
+            polls || misses_switches || is_uncounted,
+        ),
         (LowerBound::Threads, polls),
         (LowerBound::Migrations, polls || hides),
     ];
@@ -150,8 +153,9 @@ fn find_lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec
     held.map(|(bound, _)| bound).collect()
 }
 
-/// Perf has no records of a thread from early in its exit on: of 1,000 threads that only began and
-/// ended, a third of the switches was missing (Linux 6.18).
+/// Does the trace miss many switches at the ends of threads? Perf has no records of a thread from
+/// early in its exit on: of 1,000 threads that only began and ended, a third of the switches was
+/// missing (Linux 6.18).
 fn misses_ends(summary: &Summary, scope: Scope) -> bool {
     let ends = summary.unknown.ended_threads;
     let is_by_perf_alone = scope.has_switches && !scope.has_wakeups;

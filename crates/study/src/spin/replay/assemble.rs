@@ -87,7 +87,7 @@ fn record_cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs
     let free_after_ns = (hold_ms - delay_ms) * 1e6;
     let found = arm.wait.compute_lateness(arm.ending, &costs, free_after_ns);
     let achieved_ns = cell.achieved_ns();
-    let predict = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
+    let predict_with = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
     let measured = summarise_items(&cell.items);
     let error = |measured: &ReplayMeasured| {
         let late_us = found.late_ns.filter(|&ns| ns > 0.0)? * 1e-3;
@@ -96,8 +96,8 @@ fn record_cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs
     ReplayCell {
         hold_ms,
         delay_ms,
-        predicted: predict(&costs),
-        predicted_as_achieved: achieved_ns.map(|hint_ns| predict(&Costs { hint_ns, ..costs })),
+        predicted: predict_with(&costs),
+        predicted_as_achieved: achieved_ns.map(|hint_ns| predict_with(&Costs { hint_ns, ..costs })),
         hint_achieved_ns: achieved_ns,
         error_percent: measured.as_ref().and_then(error),
         measured,
