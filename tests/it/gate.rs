@@ -339,16 +339,16 @@ fn the_folder_here_is_named_by_its_branch() {
     }
     let stage = Stage::new();
     let folder = stage.path().join("project");
-    stage.write_script("project/say", &says(100));
+    stage.write_script("project/say", &figure_script(100));
     stage.write(
         "project/suite.toml",
         "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
     );
-    begin_repository(&folder);
-    git(&folder, &["checkout", "-qb", "feature"]);
-    stage.write_script("project/say", &says(90));
+    create_repository(&folder);
+    run_git(&folder, &["checkout", "-qb", "feature"]);
+    stage.write_script("project/say", &figure_script(90));
     let gate = stage.run_in_project("gate HEAD . --suite suite.toml -r 9 --seed=1");
-    let (out, err) = texts(&gate);
+    let (out, err) = decode_output(&gate);
     let title = "feature, modified against HEAD (";
     assert!(out.starts_with(title), "{out}{err}");
 }

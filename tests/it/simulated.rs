@@ -262,7 +262,7 @@ fn a_precision_that_is_reached_comes_with_its_verdict() {
     for seed in ["32", "33", "34"] {
         let start = ["compare", "--format", "json", "--machine", &machine];
         let line = "--precision 1% --place os-default --place cpu:0 -- prog";
-        let record = json(&[&start[..], &["--seed", seed], &words(line)].concat());
+        let record = run_for_json(&[&start[..], &["--seed", seed], &split_words(line)].concat());
         assert_ne!(record["verdict"]["kind"], "undecided", "{record}");
     }
 }

@@ -138,7 +138,7 @@ fn a_limit_beside_a_cpuset_is_the_baseline() {
     let arguments = ["compare", "--limit", "0.5,0.4", "--exclusive", "one-core"];
     let arguments = [&arguments[..], &["--max-runs", "1", "--", "true"]].concat();
     assert!(trial.pinwise(&arguments).status().unwrap().success());
-    let record = trial.stored();
+    let record = trial.read_record();
     assert_eq!(record["baseline"], "limit=0.5");
     let arms = record["arms"].as_array().unwrap().iter();
     let names: Vec<&str> = arms.map(|arm| arm["name"].as_str().unwrap()).collect();

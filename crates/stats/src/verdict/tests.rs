@@ -227,7 +227,7 @@ fn a_claim_that_waits_for_blocks_is_not_called_the_same() {
     let mut early = contrast(1, 0.44, 0.46, Decision::Undecided);
     early.caveats.is_early = true;
     let look = look(14, early);
-    let sentence = overall_sentence(ComparisonOutcome::Undecided, &look, &setting, true);
+    let sentence = describe_outcome(ComparisonOutcome::Undecided, &look, &setting, true);
     assert!(
         sentence.ends_with("in the typical run, but a verdict takes more blocks."),
         "{sentence}"
@@ -248,7 +248,7 @@ fn a_figure_of_the_program_is_named() {
         blocks: 10,
         is_dropped: false,
     };
-    let sentence = contrast_sentence(&faster, basis, &setting);
+    let sentence = describe_contrast(&faster, basis, &setting);
     assert!(
         sentence.contains(" in p99 of the typical run"),
         "{sentence}"
