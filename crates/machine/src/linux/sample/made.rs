@@ -39,8 +39,8 @@ enum NameFormat {
     Dump,
 }
 
-/// A process that runs code without a file. Some runtimes write their names only when they end, so
-/// this is read before.
+/// A process that runs code without a file. It is kept after the process has ended, since some
+/// runtimes write their names only then.
 #[derive(Debug)]
 struct Maker {
     /// The root of its file system.
