@@ -14,7 +14,7 @@ fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
     let body = serde_json::to_string(&simulate_profile(truth, seed)).unwrap();
     let name = format!("n{number}");
     FleetNode {
-        header: Header::new(FleetNode::id_of("f", &name), "", Vec::new()),
+        header: Header::new(FleetNode::join_id("f", &name), "", Vec::new()),
         fleet: "f".to_owned(),
         ended: None,
         attempts: 1,

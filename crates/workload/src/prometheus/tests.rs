@@ -98,7 +98,7 @@ proptest! {
             page.push_str(&format!("h_bucket{{le=\"{}\"}} {total}\n", index + 1));
         }
         page.push_str(&format!("h_bucket{{le=\"+Inf\"}} {total}\n"));
-        let query = Query { what: Aggregation::Quantile(share), name: "h".to_owned(), labels: Vec::new() };
+        let query = Query { aggregation: Aggregation::Quantile(share), name: "h".to_owned(), labels: Vec::new() };
         let both = String::from_utf8(join_two_readings(b"", page.as_bytes(), 1.0)).unwrap();
         match query.read(&both) {
             Ok(value) => prop_assert!((0.0..=counts.len() as f64).contains(&value), "{}", value),
