@@ -103,7 +103,7 @@ fn parse_branch(word: &str) -> Result<Branch, String> {
     })
 }
 
-/// A level's level_letter.
+/// The letter of a level.
 #[must_use]
 pub(super) const fn level_letter(level: Level) -> char {
     match level {

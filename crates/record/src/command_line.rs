@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn memory_environment_and_input_are_passed_on() {
         let environment = [("A".to_owned(), "x y".to_owned())];
-        // Built directly: check_commands' closure cannot lend its own variables.
+        // Built directly: the closure of check_commands cannot lend its own variables.
         let command = COMMAND.map(str::to_owned).to_vec();
         let placed = PlacedCommand {
             command: Some(&command),

@@ -24,7 +24,7 @@ impl Space {
         let found = most_spread(&even, &wanted_units(shape));
         let found = found.ok_or_else(|| Lacking {
             wanted: format!(
-                "{} spread evenly over that format_units units",
+                "{} spread evenly over that many units",
                 format_units(cpus, Level::Cpu)
             ),
             from: "this machine".to_owned(),

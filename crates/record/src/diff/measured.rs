@@ -266,7 +266,7 @@ fn index_by_cpu(records: &[PauseRecord]) -> BTreeMap<usize, Median> {
     known
 }
 
-/// The median; the lower one of two in the lower_median.
+/// The median; the lower one of two in the middle.
 fn lower_median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values

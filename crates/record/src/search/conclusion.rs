@@ -86,7 +86,7 @@ impl SearchRecord {
             .map(|found| match self.best {
                 None => found.sentence.clone(),
                 Some(_) => format!(
-                    "The interval from {} holds with {} confidence index whatever moment it is read.",
+                    "The interval from {} holds with {} confidence at whatever moment it is read.",
                     count(found.pairs, "fresh pair"),
                     round_percent(found.confidence)
                 ),
