@@ -27,7 +27,7 @@ use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
 use pinwise_placement::{Merged, Placement, Realised, default_placements, merge_equivalent};
-use pinwise_record::{ComparisonStudy, TopologyRecord};
+use pinwise_record::{ComparisonStudy, Finding, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
 use pinwise_study::probe::advise_placements;
@@ -115,9 +115,7 @@ pub(super) fn plan_comparison(
         }
         None => None,
     };
-    let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
-    let map = load_map(&topology).filter(|_| are_placed);
-    let moving = map.as_ref().and_then(maps::find_moving);
+    let moving = load_map(&topology).and_then(|map| find_moving_wiring(&map, &arms));
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
         is_survey: !args.companions.companions.is_empty(),
@@ -141,6 +139,12 @@ pub(super) fn plan_comparison(
         tags: args.experiment.results.tags.clone(),
         ..begin_plan()
     })
+}
+
+/// A wiring that moves matters if arms have different CPUs.
+fn find_moving_wiring(map: &TopologyRecord, arms: &[ArmPlan]) -> Option<Finding> {
+    let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
+    maps::find_moving(map).filter(|_| are_placed)
 }
 
 /// Counts the program's threads and chooses placements that suit it.

@@ -114,14 +114,14 @@ impl LinuxMachine {
         // Discarded: throttling between runs belongs to no run.
         let _between = self.take_own_throttling();
         let before = self.counters.totals();
+        let orphans = fate_of_orphans(attendant);
+        let bound = request.bound.map(|bound| (bound, orphans));
         let (child, started) = self.start_command(
             &workload.command,
             CommandPurpose::Measured(workload, request.settings, request.environment_padding),
             request.cpus,
             request.memory,
-            request
-                .bound
-                .map(|bound| (bound, fate_of_orphans(attendant))),
+            bound,
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
