@@ -445,7 +445,7 @@ proptest! {
         is_everything: bool,
         frames in prop::collection::vec(any::<u16>(), 1..4),
     ) {
-        let mut live = live(tier, is_everything);
+        let mut live = start_live(tier, is_everything);
         for now in frames {
             live.add_events(&events);
             let frame = live.frame(u64::from(now));

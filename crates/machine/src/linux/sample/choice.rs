@@ -24,7 +24,7 @@ pub(super) fn choose_stacks(wanted: Stacks, subject: &Subject<'_>, search: &str)
     if wanted != Stacks::Auto {
         return wanted;
     }
-    let program = open_program(subject, search);
+    let program = open_subject(subject, search);
     if program.is_some_and(|program| keeps_frame_pointers(&program)) {
         Stacks::FramePointers
     } else {
@@ -33,7 +33,7 @@ pub(super) fn choose_stacks(wanted: Stacks, subject: &Subject<'_>, search: &str)
 }
 
 /// Opens the program that will run or runs.
-fn open_program(subject: &Subject<'_>, search: &str) -> Option<File> {
+fn open_subject(subject: &Subject<'_>, search: &str) -> Option<File> {
     match subject {
         Subject::Command(request) => {
             let name = request.workload.command.program();

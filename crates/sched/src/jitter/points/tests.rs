@@ -104,14 +104,14 @@ fn other_tracepoints_and_short_records_are_skipped() {
     assert_eq!(make_decoder().decode(&[]), None);
     assert_eq!(ReportDecoder::default().decode(&[0; 64]), None);
     let mut points = ReportDecoder::default();
-    let other = format("vector_alloc", 9, "");
+    let other = parse_format("vector_alloc", 9, "");
     assert!(!points.add("irq_vectors", &other).unwrap());
     assert!(
         !points
-            .add("block", &format("block_rq_entry", 9, ""))
+            .add("block", &parse_format("block_rq_entry", 9, ""))
             .unwrap()
     );
-    assert!(points.add("irq", &format("softirq_entry", 9, "")).is_err());
+    assert!(points.add("irq", &parse_format("softirq_entry", 9, "")).is_err());
 }
 
 #[test]
