@@ -298,7 +298,7 @@ fn applies_changes_on_request() {
     };
     let off = CpuSet::parse_list("2-3").unwrap();
     for setting in [RunSetting::Interrupts(moved), RunSetting::Offline(off)] {
-        if ledger.set(&[setting]).is_err() {
+        if ledger.apply_settings(&[setting]).is_err() {
             return;
         }
     }
