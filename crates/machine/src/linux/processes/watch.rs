@@ -214,7 +214,7 @@ mod tests {
             next: Duration::ZERO,
             known: BTreeMap::new(),
         };
-        let mut look = |all: &[i32]| {
+        let mut report = |all: &[i32]| {
             let mut started = Vec::new();
             polling.report_new(all, &mut started);
             started
