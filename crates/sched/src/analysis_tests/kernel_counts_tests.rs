@@ -336,28 +336,28 @@ fn waits_after_the_kernels_report_of_an_end_make_a_lower_bound() {
 /// excludes that time.
 #[test]
 fn cpu_time_excludes_stolen_time() {
-    let arrives = |ms| arrive(ms, 0);
-    let leaves = |ms| leave(ms, 0, LeaveReason::Blocked);
+    let arrive_at = |ms| arrive(ms, 0);
+    let went = |ms| leave(ms, 0, LeaveReason::Blocked);
     let fork = || vec![follow(9), fork_at(0, 9, 1, 1)];
     let check = |events: &[Event], expected_ms: u64| {
         let all = [&fork()[..], events].concat();
         let result = analyse(SMT, Tier::Switch.scope(), &all, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
     };
-    check(&[arrives(10), leaves(90), poll_event(90, 60, 0, true)], 60);
+    check(&[arrive_at(10), went(90), poll_event(90, 60, 0, true)], 60);
     // The kernel's figure may be slightly old.
-    check(&[arrives(10), leaves(90), poll_event(90, 60, 0, false)], 80);
-    check(&[arrives(10), leaves(90), poll_event(90, 79, 0, true)], 80);
+    check(&[arrive_at(10), went(90), poll_event(90, 60, 0, false)], 80);
+    check(&[arrive_at(10), went(90), poll_event(90, 79, 0, true)], 80);
     // The kernel reports before the very end.
     let end = at(95, 0, EventKind::Exit { thread: 1 });
-    check(&[arrives(10), poll_event(90, 60, 0, true), end], 65);
+    check(&[arrive_at(10), poll_event(90, 60, 0, true), end], 65);
     // A thread from before the trace may have run a while before its first poll.
     let there = |last_ms, expected_ms, doubtful_ms| {
         let events = [
             follow(1),
             poll_event(0, 30, 0, false),
-            arrives(0),
-            leaves(90),
+            arrive_at(0),
+            went(90),
             poll_event(90, last_ms, 0, true),
         ];
         let result = analyse(SMT, Tier::Switch.scope(), &events, 100);
