@@ -199,23 +199,11 @@ fn make_jobs(
         Probe::TimerStep { cpu } => alone(cpu, single::measure_timer_step),
         Probe::Transfer { a, b, home } => {
             let shared = Transfer::new(run, a, b, home)?;
-            Ok(make_two_jobs(
-                shared,
-                [a, b],
-                send,
-                Transfer::lead,
-                Transfer::follow,
-            ))
+            make_two_jobs(shared, [a, b], send, Transfer::lead, Transfer::follow)
         }
         Probe::Contention { a, b, port } => {
             let shared = Contention::new(run, [a, b], port);
-            Ok(make_two_jobs(
-                shared,
-                [a, b],
-                send,
-                Contention::lead,
-                Contention::follow,
-            ))
+            make_two_jobs(shared, [a, b], send, Contention::lead, Contention::follow)
         }
         Probe::Chase { cpu, bytes, node } => {
             let chase = Chase::new(run, bytes, node, None)?;
@@ -238,23 +226,11 @@ fn make_jobs(
         }
         Probe::ContextSwitch { cpu } => {
             let shared = Switching::new(run, cpu);
-            Ok(make_two_jobs(
-                shared,
-                [cpu, cpu],
-                send,
-                Switching::lead,
-                Switching::follow,
-            ))
+            make_two_jobs(shared, [cpu, cpu], send, Switching::lead, Switching::follow)
         }
         Probe::FutexWake { waker, sleeper } => {
             let shared = Waking::new(run, waker, sleeper);
-            Ok(make_two_jobs(
-                shared,
-                [waker, sleeper],
-                send,
-                Waking::lead,
-                Waking::follow,
-            ))
+            make_two_jobs(shared, [waker, sleeper], send, Waking::lead, Waking::follow)
         }
     }
 }
@@ -266,16 +242,16 @@ fn make_two_jobs<S: Send + Sync + 'static>(
     send: impl Fn(Batches) + Send + 'static,
     lead: fn(&S) -> Batches,
     follow: fn(&S),
-) -> Vec<PlacedJob> {
+) -> Result<Vec<PlacedJob>, String> {
     let other = shared.clone();
-    vec![
+    Ok(vec![
         PlacedJob {
             cpu: b,
             thread: usize::from(a == b),
             job: Box::new(move |_| follow(&other)),
         },
         PlacedJob::first(a, Box::new(move |_| send(lead(&shared)))),
-    ]
+    ])
 }
 
 fn make_load_jobs(

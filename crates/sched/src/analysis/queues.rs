@@ -7,9 +7,11 @@
 //!
 //! Matches change only when a thread begins or ends a wait, or when a CPU becomes free or busy.
 
+mod idle_waiting;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::summary::{EPISODE_NS, IdleWaiting, WaitCauseTotals};
+use super::super::summary::{IdleWaiting, WaitCauseTotals};
 use pinwise_topology::CpuSet;
 
 /// Limits the distinct masks; threads with further masks count as allowed everywhere.
@@ -491,28 +493,6 @@ impl Queues {
             FreeCpuCause::Mask => waiting.mask_ns += length,
         }
         waiting.episodes.add_part(length, part.cause);
-    }
-}
-
-impl IdleWaiting {
-    fn add(&mut self, other: Self) {
-        self.scheduler += other.scheduler;
-        self.mask += other.mask;
-        self.episodes += other.episodes;
-        self.longest = self.longest.max(other.longest);
-    }
-
-    /// Adds a matched part if it is long enough for an episode.
-    fn add_part(&mut self, length_ns: u64, cause: FreeCpuCause) {
-        if length_ns < EPISODE_NS {
-            return;
-        }
-        self.episodes += 1;
-        self.longest = self.longest.max(length_ns);
-        match cause {
-            FreeCpuCause::Scheduler => self.scheduler += length_ns,
-            FreeCpuCause::Mask => self.mask += length_ns,
-        }
     }
 }
 
