@@ -111,7 +111,11 @@ fn other_tracepoints_and_short_records_are_skipped() {
             .add("block", &parse_format("block_rq_entry", 9, ""))
             .unwrap()
     );
-    assert!(points.add("irq", &parse_format("softirq_entry", 9, "")).is_err());
+    assert!(
+        points
+            .add("irq", &parse_format("softirq_entry", 9, ""))
+            .is_err()
+    );
 }
 
 #[test]
