@@ -130,8 +130,7 @@ pub struct LinuxMachine {
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
-    /// Children that are not ended: those from before all commands, companions, and those that
-    /// commands left running.
+    /// Children that are not ended: older ones, companions, and those that commands left running.
     spared: BTreeSet<libc::pid_t>,
     mark: String,
     /// Binds the threads of the running command.
@@ -153,9 +152,8 @@ impl std::fmt::Debug for LinuxMachine {
 }
 
 impl LinuxMachine {
-    /// Makes the host ready to run commands. Until the result is dropped, signals are read from a
-    /// descriptor, this process is the parent of orphans, and a guardian process cleans up if
-    /// pinwise is killed.
+    /// Until the result is dropped, signals are read from a descriptor, this process is the parent
+    /// of orphans, and a guardian process cleans up if pinwise is killed.
     ///
     /// # Errors
     /// [`MachineError`] if the system refuses something needed.
@@ -213,8 +211,7 @@ impl LinuxMachine {
         self
     }
 
-    /// Builds `NAME=VALUE` strings for a command: the inherited ones, the workload's own, the mark
-    /// and the padding.
+    /// Builds a command's variables: the inherited ones, the workload's own, mark and padding.
     fn build_environment(
         &self,
         workload: Option<&Workload>,
@@ -468,8 +465,7 @@ fn search_path() -> String {
 /// Where the store is and its password: measured commands must not inherit them.
 const STORE_VARIABLES: [&str; 2] = ["PINWISE_STORE", "PGPASSWORD"];
 
-/// The inherited environment, without the variables that pinwise sets for commands or keeps from
-/// them.
+/// The inherited environment, without the variables that pinwise sets for commands.
 fn inherited_environment() -> BTreeMap<String, CString> {
     whole_environment()
         .filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))

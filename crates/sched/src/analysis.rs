@@ -4,6 +4,7 @@
 //! did before. Unknown time (before the first event of a CPU, after lost records) is not counted.
 
 mod closing;
+mod condition_time;
 pub(crate) mod histogram;
 mod lives;
 mod longest;

@@ -12,39 +12,11 @@ mod idle_waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::summary::{IdleWaiting, WaitCauseTotals};
+use super::condition_time::ConditionTime;
 use pinwise_topology::CpuSet;
 
 /// Limits the distinct masks; threads with further masks count as allowed everywhere.
 const MAX_MASKS: usize = 1024;
-
-/// How long a condition has held, with interruptions.
-#[derive(Debug, Clone, Copy, Default)]
-struct ConditionTime {
-    /// `None` while the condition does not hold.
-    holds_since: Option<u64>,
-    /// Time before that, ns.
-    sum_ns: u64,
-}
-
-impl ConditionTime {
-    fn set(&mut self, holds: bool, time_ns: u64) {
-        match (self.holds_since, holds) {
-            (None, true) => self.holds_since = Some(time_ns),
-            (Some(since), false) => {
-                self.sum_ns += time_ns.saturating_sub(since);
-                self.holds_since = None;
-            }
-            _ => {}
-        }
-    }
-
-    const fn total_ns(&self, time_ns: u64) -> u64 {
-        match self.holds_since {
-            Some(since) => self.sum_ns + time_ns.saturating_sub(since),
-            None => self.sum_ns,
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Mask {
@@ -185,10 +157,7 @@ impl Queues {
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.episodes = IdleWaiting::default();
         for cpu in &mut self.cpus {
-            cpu.occupied = ConditionTime {
-                holds_since: cpu.occupied.holds_since.map(|_| time_ns),
-                sum_ns: 0,
-            };
+            cpu.occupied.restart(time_ns);
         }
     }
 

@@ -307,7 +307,7 @@ mod tests {
             let (what, place) = look_until_blocked(waiting, &mut places);
             assert_eq!(what, BlockedIn::Mutex);
             let place = place.unwrap();
-            assert!(place.contains("who_joins_and_where_a_lock"), "{place}");
+            assert!(place.contains("function_that_takes_a_lock"), "{place}");
             drop(held);
         });
     }
