@@ -24,9 +24,13 @@ pub struct Summary {
     pub wakeups: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
-    /// Time that threads lived, all together; threads that were awake for less than a hundredth of
-    /// theirs are left out, since they have no part in what happened.
+    /// Time that threads lived, all together; idle ones are left out, since they have no part in what
+    /// happened.
     pub life_ns: u64,
+    /// Threads that were awake for less than one part in this many of their life were idle: a
+    /// hundredth, or less where that would leave out more than a quarter of the time awake, or leave
+    /// moments without a thread; `u64::MAX` if none was.
+    pub idle_divisor: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// CPU time of all other threads.
@@ -215,21 +219,22 @@ pub struct ThreadSummary {
 }
 
 impl ThreadSummary {
-    /// Is it awake for at least this part of its life? Others have no part in what happens.
-    pub(crate) fn has_part(&self) -> bool {
-        let awake_ns = self.awake_ns();
-        awake_ns > 0 && awake_ns >= self.life_ns / 100
+    /// Was it awake for less than one part in this many of its life?
+    #[must_use]
+    pub fn is_idle(&self, divisor: u64) -> bool {
+        self.awake_ns() < self.life_ns / divisor
     }
 
-    fn awake_ns(&self) -> u64 {
+    /// Time on CPUs and queued.
+    #[must_use]
+    pub fn awake_ns(&self) -> u64 {
         self.cpu_ns.saturating_add(self.wait_ns.unwrap_or(0))
     }
 
-    /// The blocked time in its life, as far as that counts.
+    /// The blocked time in its life.
     #[must_use]
     pub fn blocked_ns(&self) -> u64 {
-        let blocked_ns = self.life_ns.saturating_sub(self.awake_ns());
-        if self.has_part() { blocked_ns } else { 0 }
+        self.life_ns.saturating_sub(self.awake_ns())
     }
 }
 
