@@ -406,6 +406,25 @@ fn a_thread_that_waits_between_short_lives_is_not_idle() {
 }
 
 #[test]
+fn threads_that_run_at_once_are_parallel() {
+    let result = analyse_on_smt(
+        vec![
+            follow(1),
+            follow(2),
+            switch(10, 0, IDLE, 1),
+            switch(20, 2, IDLE, 2),
+            // Another program's thread.
+            switch(22, 4, IDLE, 7),
+            switch(25, 0, 1, IDLE),
+            switch(30, 2, 2, 8),
+            switch(30, 0, IDLE, 1),
+        ],
+        100,
+    );
+    assert_eq!(result.parallel_ns, Some(5 * MS));
+}
+
+#[test]
 fn the_most_frequent_wakers_of_many_are_kept() {
     let mut wakers = Wakers::default();
     for tid in 0..1_000 {

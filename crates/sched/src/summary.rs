@@ -33,6 +33,8 @@ pub struct Summary {
     pub idle_divisor: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
+    /// Time with two or more threads on CPUs at once; `None` if the source does not see switches.
+    pub parallel_ns: Option<u64>,
     /// CPU time of all other threads.
     pub foreign_ns: Option<u64>,
     /// Idle time of all CPUs together.

@@ -39,6 +39,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         (!known.is_empty()).then(|| known.iter().sum())
     };
     let is_counted = scope.has_switches || by_thread.iter().all(|thread| thread.switches.is_some());
+    let parallel_ns = analysis.parallel.advance(to_ns);
     let totals = &analysis.totals;
     let (idle_divisor, life_ns) = totals.tell_idle(to_ns - from_ns);
     let mut timeline = analysis.drawing.finish(to_ns);
@@ -59,6 +60,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         life_ns,
         idle_divisor,
         cpu_ns: totals.cpu_ns,
+        parallel_ns: scope.has_switches.then_some(parallel_ns),
         foreign_ns: sum(|cpu| cpu.foreign_ns),
         idle_ns: sum(|cpu| cpu.idle_ns),
         all_switches: sum(|cpu| cpu.switches).filter(|_| scope.has_all_cpus),

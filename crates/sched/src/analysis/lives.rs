@@ -187,6 +187,7 @@ impl Analysis {
         self.threads.restart(now_ns);
         self.queues.restart(now_ns);
         self.cores.restart(now_ns);
+        self.parallel.restart(now_ns);
         self.drawing = Drawing::new();
         self.drawing.begin(now_ns);
         self.waits = Histogram::new();
