@@ -32,6 +32,8 @@ const BEGINNING: usize = 64;
 /// Limits the processes and places that are remembered; further ones have no name.
 const MAX_PROCESSES: usize = 64;
 const MAX_PLACES: usize = 512;
+/// Between a file and the offset of a function that has no name.
+const UNNAMED: &str = "+0x";
 /// A program that maps code again and again is read this often.
 const MAX_READS: u32 = 8;
 
@@ -124,6 +126,17 @@ impl WaitPlaces {
         pid: i32,
         call: BlockedCall,
     ) -> (Option<Box<str>>, Option<BlockedIn>) {
+        let (own, what) = self.find_own(pid, call);
+        (own.or_else(|| self.name_word(pid, call.word)), what)
+    }
+
+    /// The function of the program that waits, if it has a name.
+    pub(in crate::linux) fn find_named(&mut self, pid: i32, call: BlockedCall) -> Option<Box<str>> {
+        let (own, _) = self.find_own(pid, call);
+        own.filter(|name| !name.contains(UNNAMED))
+    }
+
+    fn find_own(&mut self, pid: i32, call: BlockedCall) -> (Option<Box<str>>, Option<BlockedIn>) {
         let mut what = None;
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
@@ -132,7 +145,7 @@ impl WaitPlaces {
                 None => break,
             }
         }
-        (self.name_word(pid, call.word), what)
+        (None, what)
     }
 
     /// Return addresses, innermost first.
@@ -283,7 +296,7 @@ impl Program {
         let symbol = program_of(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
         let symbol = symbol.map(|(name, _)| name);
         let name = match symbol {
-            None => format!("{file_name}+{offset:#x}"),
+            None => format!("{file_name}{UNNAMED}{offset:x}"),
             Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {
                 return Some(Function::Runtime(kind_of(&symbol)));
             }
