@@ -46,11 +46,11 @@ pub struct BlockedRecord {
     pub process: i32,
     /// Its name.
     pub name: String,
-    /// Looks at one of its threads that found it blocked.
+    /// Looks at one of its threads that found it blocked, without idle threads.
     pub looks: u64,
     /// What it waited for then, the most frequent first.
     pub parts: Vec<BlockedPart>,
-    /// Its threads, the most often blocked first, of a hundred at most.
+    /// Its threads, the most often blocked first, idle ones last, of a hundred at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<BlockedThread>,
 }
@@ -67,6 +67,12 @@ pub struct BlockedThread {
     pub looks: u64,
     /// What it waited for in most of them.
     pub what: BlockedIn,
+    /// What it waited for in all of them, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<BlockedPart>,
+    /// It was awake so little that it has no part in what happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_idle: bool,
     /// Where in its program it waited, the most frequent first, as far as that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<BlockedPlace>,

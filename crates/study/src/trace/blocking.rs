@@ -1,13 +1,11 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
-use std::collections::BTreeMap;
-
-use super::shares::{describe_time, severity_of};
-use super::waiters;
+use super::shares::{blocked_s, describe_time, severity_of};
+use super::waiters::{self, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
-    BlockedIn, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
+    BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
 };
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
@@ -16,10 +14,12 @@ const MOSTLY_BLOCKED: f64 = 0.5;
 const PARTLY_BLOCKED: f64 = 0.1;
 /// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
-/// A thread that is awake for less than this share has no part in what the others do.
-const ASLEEP: f64 = 0.01;
 /// Fewer looks at threads that wait for a lock say too little.
 const MIN_LOOKS: u64 = 5;
+/// The holder of a lock was blocked itself for this part of the time that others waited: that is why.
+const HELD_BLOCKED: f64 = 0.5;
+/// It was mostly in what this part of the looks found.
+const HELD_IN: f64 = 0.8;
 /// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
 /// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
@@ -40,30 +40,28 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     let figures = &record.figures;
     let misses = |bound| figures.lower_bounds.contains(&bound);
     let misses_cpu = misses(LowerBound::CpuTime) && counted_cpu_s.is_none();
-    let bound = match misses_cpu || misses(LowerBound::Queued) {
-        true => "about",
-        false => "at least",
-    };
     let held_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
     let cpu_s = figures.totals.cpu_s.max(counted_cpu_s.unwrap_or(0.0));
     let awake_s = cpu_s + figures.waits.total_s? + held_s;
     let share = 1.0 - awake_s / record.elapsed_s;
-    let target = match &record.source {
-        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
-        TraceSource::Command { .. } if record.elapsed_s < MIN_BLOCKED_S => return None,
-        TraceSource::Command { .. } => String::new(),
-        TraceSource::Machine | TraceSource::Import { .. } => return None,
+    let is_command = matches!(record.source, TraceSource::Command { .. });
+    if is_command && record.elapsed_s < MIN_BLOCKED_S {
+        return None;
+    }
+    let calls = advise_calls(&record.source)?;
+    let advice = format!("No placement shortens that. {calls}");
+    let bound = match percent(share).as_str() {
+        "100 %" => "",
+        _ if misses_cpu || misses(LowerBound::Queued) => "about ",
+        _ => "at least ",
     };
-    let advice = format!(
-        "No placement shortens that. Each call with its time: strace -f -c{target}, or perf trace -s{target}."
-    );
     let (severity, weight) = match share {
         share if share >= MOSTLY_BLOCKED => (Severity::Warning, 9),
         share if share >= PARTLY_BLOCKED => (Severity::Note, 4),
         _ => return None,
     };
     let sentence = format!(
-        "All threads were blocked for {bound} {} of the time, {}.",
+        "All threads were blocked for {bound}{} of the time, {}.",
         percent(share),
         waiters::describe_reasons(&record.blocked)
     );
@@ -75,43 +73,36 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
-/// What looks at blocked threads found; who awaits the end of others, and who sleeps all the time,
-/// does not count.
-pub(super) struct BlockedSplit {
-    /// The part of the blocked time at locks.
-    pub(super) lock_share: f64,
-    /// What most of the rest was for; `None` if that is not known.
-    pub(super) rest: Option<BlockedIn>,
+/// How to see in which calls a program waits.
+pub(super) fn advise_calls(source: &TraceSource) -> Option<String> {
+    let target = match source {
+        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
+        TraceSource::Command { .. } => String::new(),
+        TraceSource::Machine | TraceSource::Import { .. } => return None,
+    };
+    Some(format!(
+        "Each call with its time: strace -f -c -w{target}, or perf trace -s{target}."
+    ))
 }
 
-/// Splits the time blocked by what was seen; `None` if there were too few looks.
-pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
-    let is_asleep = |thread: i32| {
-        let known = record.threads.iter().find(|known| known.thread == thread);
-        let awake_s = known.map(|known| known.cpu_s + known.wait_s.unwrap_or(0.0));
-        awake_s.is_some_and(|awake_s| awake_s < ASLEEP * record.elapsed_s)
-    };
-    let seen = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let seen = seen.filter(|seen| seen.what != BlockedIn::Thread && !is_asleep(seen.thread));
-    let mut looks: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for thread in seen {
-        *looks.entry(&thread.what).or_default() += thread.looks;
-    }
-    let all: u64 = looks.values().sum();
+/// What threads were blocked in, as far as that is known, as shares of the time blocked, the largest
+/// first; empty if there were too few looks. Who awaits the end of others does not count.
+pub(super) fn split_blocked(record: &TraceRecord) -> Vec<(BlockedIn, f64)> {
+    let mut parts = waiters::sum_parts(record.blocked.iter().flat_map(|seen| &seen.parts));
+    parts.retain(|part| part.what != BlockedIn::Thread);
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
     if all < MIN_LOOKS {
-        return None;
+        return Vec::new();
     }
-    let at_lock = looks.remove(&BlockedIn::Mutex).unwrap_or(0);
-    let most = looks.into_iter().max_by_key(|(_, looks)| *looks);
-    let most =
-        most.filter(|(what, looks)| **what != BlockedIn::Unknown && 2 * looks > all - at_lock);
-    Some(BlockedSplit {
-        lock_share: match at_lock {
-            looks if looks < MIN_LOOKS => 0.0,
-            looks => looks as f64 / all as f64,
-        },
-        rest: most.map(|(what, _)| what.clone()),
-    })
+    parts.retain(|part| match part.what {
+        BlockedIn::Unknown => false,
+        BlockedIn::Mutex => part.looks >= MIN_LOOKS,
+        _ => true,
+    });
+    let parts = parts.into_iter();
+    parts
+        .map(|part| (part.what, part.looks as f64 / all as f64))
+        .collect()
 }
 
 /// Time that threads waited for a lock, as a share of the time of those that did anything at all.
@@ -119,12 +110,9 @@ pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
 pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let queued_s = figures.waits.total_s?;
-    let blocked_s = figures.totals.life_s? - figures.totals.cpu_s - queued_s;
-    let lock_share = split_blocked(record)?.lock_share;
-    if lock_share <= 0.0 {
-        return None;
-    }
-    let lock_s = blocked_s * lock_share;
+    let mut parts = split_blocked(record).into_iter();
+    let (_, lock_share) = parts.find(|(what, _)| *what == BlockedIn::Mutex)?;
+    let lock_s = blocked_s(figures)? * lock_share;
     let severity = severity_of(figures, lock_s)?;
     let mut sentence = format!(
         "Threads waited about {} for a lock (mutex){}: {}.",
@@ -135,8 +123,19 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
         sentence = format!("{sentence} {wakers}");
     }
+    let held_in = find_holder_wait(record);
+    if let Some(held_in) = &held_in {
+        let held_in = held_in.as_ref().map_or_else(String::new, |what| {
+            let place = waiters::name_places(&record.blocked, what);
+            format!(", mostly for {}{place}", what.words())
+        });
+        sentence = format!("{sentence} Whoever holds it waits meanwhile{held_in}.");
+    }
     // Whoever no longer waits for the lock waits for a CPU.
     let advice = match severity_of(figures, queued_s) {
+        _ if held_in.is_some() => {
+            "Do not wait while holding it, or split it: no placement shortens that."
+        }
         Some(Severity::Warning) => {
             "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
         }
@@ -148,6 +147,42 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
             .with_evidence("seconds", lock_s)
             .with_evidence("share", figures.share_of_threads(lock_s)),
     )
+}
+
+/// What the holder of a lock waits for itself, if that is why others wait for the lock; the inner
+/// value is `None` if that differs. While a thread waits for it another one has it: if all together
+/// were awake for less than that, the holder was blocked for the rest.
+fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
+    let figures = &record.figures;
+    let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
+    let awake_s = figures.totals.cpu_s + figures.waits.total_s? + held_back_s;
+    let at_lock = list_active(&record.blocked);
+    let at_lock = at_lock.filter(|thread| share_in(thread, &BlockedIn::Mutex) > 0.0);
+    let at_lock: Vec<&BlockedThread> = at_lock.collect();
+    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let most_looks = all.map(|thread| thread.looks).max()?;
+    let waited_s = |thread: &BlockedThread| {
+        let known = record
+            .threads
+            .iter()
+            .find(|one| one.thread == thread.thread);
+        let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
+        // Of a thread that lived for a part of the trace there are fewer looks.
+        let lived = thread.looks as f64 / most_looks as f64;
+        let blocked_s = lived * (record.elapsed_s - awake_s).max(0.0);
+        blocked_s * share_in(thread, &BlockedIn::Mutex)
+    };
+    let waited_s = at_lock.iter().map(|one| waited_s(one)).fold(0.0, f64::max);
+    if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s {
+        return None;
+    }
+    let mut parts = waiters::sum_parts(at_lock.iter().flat_map(|thread| &thread.parts));
+    parts.retain(|part| !matches!(part.what, BlockedIn::Mutex | BlockedIn::Thread));
+    let looks: u64 = parts.iter().map(|part| part.looks).sum();
+    let first = parts.into_iter().next();
+    let first = first.filter(|part| part.what != BlockedIn::Unknown);
+    let first = first.filter(|part| part.looks as f64 >= HELD_IN * looks as f64);
+    Some(first.map(|part| part.what))
 }
 
 /// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
@@ -226,6 +261,11 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
     })
 }
 
+/// Was this thread ready or running for nearly all the time?
+pub(super) fn is_awake(record: &TraceRecord, thread: &ThreadRecord) -> bool {
+    thread.cpu_s + thread.wait_s.unwrap_or(0.0) >= AWAKE * record.elapsed_s
+}
+
 /// Threads that were ready or running all the time; 0 if the trace is too short to know.
 fn count_never_blocking(record: &TraceRecord) -> usize {
     if record.elapsed_s < MIN_AWAKE_S {
@@ -234,8 +274,7 @@ fn count_never_blocking(record: &TraceRecord) -> usize {
     let never_blocks = |thread: &&ThreadRecord| {
         let blocking = thread.switches.zip(thread.preemptions);
         let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
-        let awake_s = thread.cpu_s + thread.wait_s.unwrap_or(0.0);
-        awake_s >= AWAKE * record.elapsed_s
+        is_awake(record, thread)
             && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
     };
     record.threads.iter().filter(never_blocks).count()
@@ -243,7 +282,7 @@ fn count_never_blocking(record: &TraceRecord) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use pinwise_record::{BlockedPlace, BlockedRecord, BlockedThread};
+    use pinwise_record::{BlockedPlace, BlockedRecord};
 
     use super::*;
 
@@ -295,7 +334,8 @@ mod tests {
         let start = "All threads were blocked for at least 98.4 % of the time, ";
         let unknown = "on locks, timers, input or a disk, not for want of a CPU.";
         assert_eq!(sentence, format!("{start}{unknown}"));
-        assert!(advice.contains("strace -f -c -p 7"), "{advice}");
+        // Without -w strace sums up CPU time.
+        assert!(advice.contains("strace -f -c -w -p 7"), "{advice}");
         // From a tenth of the time on it is worth a note.
         let (sentence, _) = find(9.0, Some(0.18), &[], &[]).unwrap();
         assert!(
@@ -304,6 +344,9 @@ mod tests {
         );
         assert_eq!(find(14.0, Some(0.18), &[], &[]), None);
         assert_eq!(find(0.06, None, &[], &[]), None);
+        let (sentence, _) = find(0.0001, Some(0.0), &[], &[]).unwrap();
+        let all = "All threads were blocked for 100 % of the time, ";
+        assert!(sentence.starts_with(all), "{sentence}");
         let looks = [
             (BlockedIn::Timer, 1),
             (BlockedIn::Lock, 16),
@@ -355,6 +398,8 @@ mod tests {
             name: "job".to_owned(),
             looks: 10,
             what: at.clone(),
+            parts: waiters::rank([(at.clone(), 10)].into_iter()),
+            is_idle: false,
             places: vec![BlockedPlace {
                 what: at.clone(),
                 place: "add".to_owned(),
@@ -367,6 +412,7 @@ mod tests {
         threads.push(BlockedThread {
             what: BlockedIn::Thread,
             looks: 100,
+            parts: waiters::rank([(BlockedIn::Thread, 100)].into_iter()),
             places: Vec::new(),
             ..worker(7)
         });
@@ -384,7 +430,7 @@ mod tests {
             process: 7,
             name: "job".to_owned(),
             looks: 140,
-            parts: Vec::new(),
+            parts: waiters::sum_parts(threads.iter().flat_map(|thread| &thread.parts)),
             threads,
         }];
         judge_again(&mut record);
@@ -429,8 +475,8 @@ mod tests {
         );
         check(
             &contended(0.5, BlockedIn::Disk),
-            "Held up by waiting for a disk or device: its threads spent 85.0 % of their time \
-             blocked, 10.0 % running and 5.0 % waiting for a CPU.",
+            "Held up by waiting for a disk or device at add(): its threads spent 85.0 % of their time \
+             waiting for it, 10.0 % running and 5.0 % waiting for a CPU.",
         );
     }
 

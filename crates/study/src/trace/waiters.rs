@@ -14,6 +14,8 @@ use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
+/// Threads of a process that are kept.
+const MAX_THREADS: usize = 100;
 /// Wakers of a thread that are kept.
 const MAX_WAKERS: usize = 3;
 /// Places of a thread that are kept.
@@ -27,23 +29,26 @@ const MIN_WAKES: u64 = 20;
 /// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
 const MOSTLY: f64 = 0.8;
 
-/// What threads of each process were blocked in.
+/// What threads of each process were blocked in. What idle threads wait for says nothing about the
+/// others.
 pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
     let known: BTreeMap<Tid, &ThreadSummary> = summary
         .by_thread
         .iter()
         .map(|thread| (thread.thread, thread))
         .collect();
-    let record = |seen: &BlockedProcess| BlockedRecord {
-        process: seen.process,
-        name: seen.name.clone(),
-        looks: seen.total(),
-        parts: rank(
-            seen.looks
-                .iter()
-                .map(|(&what, &looks)| (what.into(), looks)),
-        ),
-        threads: list_threads(seen, &known, summary.wakeups.is_some()),
+    let record = |seen: &BlockedProcess| {
+        let mut threads = list_threads(seen, &known, summary);
+        let active = threads.iter().filter(|thread| !thread.is_idle);
+        let parts = sum_parts(active.flat_map(|thread| &thread.parts));
+        threads.truncate(MAX_THREADS);
+        BlockedRecord {
+            process: seen.process,
+            name: seen.name.clone(),
+            looks: parts.iter().map(|part| part.looks).sum(),
+            parts,
+            threads,
+        }
     };
     let all = summary.blocked.iter().take(MAX_PROCESSES);
     all.map(record).collect()
@@ -53,21 +58,24 @@ pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
 /// whose life counts.
 pub(super) fn joined_ns(summary: &Summary) -> u64 {
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
-    let joining = seen.filter(|(_, seen)| {
-        let most = seen.looks.iter().max_by_key(|(_, looks)| **looks);
-        most.is_some_and(|(what, _)| *what == pinwise_sched::BlockedIn::Thread)
-    });
-    let known = joining.filter_map(|(&thread, _)| {
+    let joined = seen.filter_map(|(&thread, seen)| {
+        let joins = *seen.looks.get(&pinwise_sched::BlockedIn::Thread)?;
         let mut threads = summary.by_thread.iter();
-        threads.find(|known| known.thread == thread)
+        let known = threads.find(|known| known.thread == thread)?;
+        if known.is_idle(summary.idle_divisor) {
+            return None;
+        }
+        let all: u64 = seen.looks.values().sum();
+        let joined = u128::from(known.blocked_ns()) * u128::from(joins) / u128::from(all.max(1));
+        u64::try_from(joined).ok()
     });
-    known.map(ThreadSummary::blocked_ns).sum()
+    joined.sum()
 }
 
 fn list_threads(
     seen: &BlockedProcess,
     known: &BTreeMap<Tid, &ThreadSummary>,
-    sees_wakes: bool,
+    summary: &Summary,
 ) -> Vec<BlockedThread> {
     let waker = |&(thread, times): &(Tid, u64)| WakerRecord {
         thread,
@@ -77,8 +85,10 @@ fn list_threads(
         times,
     };
     let threads = seen.threads.iter().filter_map(|(&thread, seen)| {
-        let (what, _) = seen.looks.iter().max_by_key(|(_, looks)| **looks)?;
-        let wakers = known.get(&thread).filter(|_| sees_wakes);
+        let looks = seen.looks.iter();
+        let parts = rank(looks.map(|(&what, &looks)| (what.into(), looks)));
+        let known = known.get(&thread);
+        let wakers = known.filter(|_| summary.wakeups.is_some());
         let wakers = wakers.map(|thread| &thread.wakers);
         let mut woken_by: Vec<WakerRecord> =
             wakers.map_or_else(Vec::new, |by| by.threads.iter().map(waker).collect());
@@ -88,14 +98,17 @@ fn list_threads(
             thread,
             name: seen.name.clone(),
             looks: seen.looks.values().sum(),
-            what: (*what).into(),
+            what: parts.first()?.what.clone(),
+            parts,
+            // Those that are not listed were awake for less than those that are.
+            is_idle: known.is_none_or(|thread| thread.is_idle(summary.idle_divisor)),
             places: rank_places(&seen.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,
         })
     });
     let mut threads: Vec<BlockedThread> = threads.collect();
-    threads.sort_by_key(|thread| (Reverse(thread.looks), thread.thread));
+    threads.sort_by_key(|thread| (thread.is_idle, Reverse(thread.looks), thread.thread));
     threads
 }
 
@@ -120,52 +133,62 @@ pub(super) fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<Blocked
     parts
 }
 
-/// What most polls of blocked threads found, and of which threads.
-pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
+/// Adds up parts of the same kind.
+pub(super) fn sum_parts<'a>(parts: impl Iterator<Item = &'a BlockedPart>) -> Vec<BlockedPart> {
     let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for part in blocked.iter().flat_map(|seen| &seen.parts) {
+    for part in parts {
         *sums.entry(&part.what).or_default() += part.looks;
     }
+    rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)))
+}
+
+/// What most polls of blocked threads found, and of which threads.
+pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
+    let mut parts = sum_parts(blocked.iter().flat_map(|seen| &seen.parts));
+    let looks_of = |parts: &[BlockedPart], what| {
+        let part = parts.iter().find(|part| part.what == what);
+        part.map_or(0, |part| part.looks)
+    };
     // Who awaits the end of others has nothing to do meanwhile.
-    let joins = sums.remove(&BlockedIn::Thread).unwrap_or(0);
-    let all: u64 = sums.values().sum();
+    let joins = looks_of(&parts, BlockedIn::Thread);
+    parts.retain(|part| part.what != BlockedIn::Thread);
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
     if all == 0 && joins > 0 {
         return "until other threads of the program ended".to_owned();
     }
-    let unknown = sums.remove(&BlockedIn::Unknown).unwrap_or(0);
-    if 2 * unknown >= all {
+    if 2 * looks_of(&parts, BlockedIn::Unknown) >= all {
         return "on locks, timers, input or a disk, not for want of a CPU".to_owned();
     }
-    let parts = rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)));
     let share = |part: &BlockedPart| part.looks as f64 / all as f64;
-    let notable = parts.iter().filter(|part| share(part) >= NOTABLE);
-    let parts: Vec<String> = notable
-        .enumerate()
-        .map(|(at, part)| {
-            let who = name_waiters(blocked, &part.what);
-            let verb = if at == 0 { " waited" } else { "" };
-            let who = match (who.as_str(), at) {
-                ("", 0) => "they",
-                (who, _) => who,
-            };
-            let what = format!(
-                "{who}{verb} for {}{} in {}",
-                part.what.words(),
-                name_places(blocked, &part.what),
-                percent(share(part))
-            );
-            what.trim_start().to_owned()
-        })
-        .collect();
+    let notable = parts
+        .iter()
+        .filter(|part| part.what != BlockedIn::Unknown && share(part) >= NOTABLE);
+    let mut said: Vec<String> = Vec::new();
+    let mut named = String::new();
+    for part in notable {
+        let who = name_waiters(blocked, &part.what);
+        let subject = match (said.is_empty(), who.as_str()) {
+            (true, "") => "they waited ".to_owned(),
+            (true, who) => format!("{who} waited "),
+            (false, who) if who.is_empty() || who == named => String::new(),
+            (false, who) => format!("{who} "),
+        };
+        said.push(format!(
+            "{subject}for {}{} in {}",
+            part.what.words(),
+            name_places(blocked, &part.what),
+            percent(share(part))
+        ));
+        named = who;
+    }
     let looks = count_of(all, "look", "looks");
-    format!("not for want of a CPU: {} of {looks}", parts.join(", "))
+    format!("not for want of a CPU: {} of {looks}", said.join(", "))
 }
 
 /// Where in the program threads mostly waited for this: ` at add()`; empty if that is unknown.
 pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    let threads = blocked.iter().flat_map(|seen| &seen.threads);
-    let places = threads.flat_map(|thread| &thread.places);
+    let places = list_active(blocked).flat_map(|thread| &thread.places);
     for place in places.filter(|place| place.what == *what) {
         *sums.entry(&place.place).or_default() += place.looks;
     }
@@ -195,11 +218,22 @@ fn call(place: &str) -> String {
     }
 }
 
-/// The threads that mostly waited for this: `worker (4 threads), main (7)`.
+/// Threads that have a part in what happened.
+pub(super) fn list_active(blocked: &[BlockedRecord]) -> impl Iterator<Item = &BlockedThread> {
+    let threads = blocked.iter().flat_map(|seen| &seen.threads);
+    threads.filter(|thread| !thread.is_idle)
+}
+
+/// Which part of the looks at a thread found it waiting for this.
+pub(super) fn share_in(thread: &BlockedThread, what: &BlockedIn) -> f64 {
+    let part = thread.parts.iter().find(|part| part.what == *what);
+    part.map_or(0.0, |part| part.looks as f64 / thread.looks.max(1) as f64)
+}
+
+/// The threads that notably waited for this: `worker (4 threads), main (7)`.
 pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut named: Vec<(&str, i32, usize)> = Vec::new();
-    let threads = blocked.iter().flat_map(|seen| &seen.threads);
-    for thread in threads.filter(|thread| thread.what == *what) {
+    for thread in list_active(blocked).filter(|thread| share_in(thread, what) >= NOTABLE) {
         match named.iter_mut().find(|(name, ..)| *name == thread.name) {
             Some((.., many)) => *many += 1,
             None => named.push((&thread.name, thread.thread, 1)),
@@ -230,7 +264,7 @@ pub(super) fn describe_wakers(
             BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
         )
     };
-    let all = blocked.iter().flat_map(|seen| &seen.threads);
+    let all = list_active(blocked);
     let waiting: Vec<&BlockedThread> = all.filter(|thread| of_threads(&thread.what)).collect();
     let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
     let group = waiting.iter().filter(|thread| thread.what == *what);
@@ -286,7 +320,9 @@ mod tests {
             thread,
             name: name.to_owned(),
             looks: 10,
+            parts: rank([(what.clone(), 10)].into_iter()),
             what,
+            is_idle: false,
             places: Vec::new(),
             wakes: Some(wakes),
             woken_by: by.iter().map(waker).collect(),
