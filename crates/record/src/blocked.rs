@@ -1,5 +1,8 @@
 //! What threads were blocked in.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::named::open_enum;
@@ -46,7 +49,7 @@ pub struct BlockedRecord {
     pub process: i32,
     /// Its name.
     pub name: String,
-    /// Looks at one of its threads that found it blocked, without idle threads.
+    /// Looks at one of its threads that found it blocked.
     pub looks: u64,
     /// What it waited for then, the most frequent first.
     pub parts: Vec<BlockedPart>,
@@ -115,6 +118,32 @@ pub struct BlockedPart {
     pub what: BlockedIn,
     /// How many looks found it so.
     pub looks: u64,
+}
+
+impl BlockedRecord {
+    /// What its threads waited for, without idle ones, the most frequent first.
+    #[must_use]
+    pub fn active_parts(&self) -> Vec<BlockedPart> {
+        if self.threads.iter().all(|thread| thread.parts.is_empty()) {
+            return self.parts.clone();
+        }
+        let active = self.threads.iter().filter(|thread| !thread.is_idle);
+        BlockedPart::add_up(active.flat_map(|thread| thread.parts.iter().cloned()))
+    }
+}
+
+impl BlockedPart {
+    /// Adds up parts of the same kind, the most frequent first.
+    pub fn add_up(parts: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut sums: BTreeMap<BlockedIn, u64> = BTreeMap::new();
+        for part in parts {
+            *sums.entry(part.what).or_default() += part.looks;
+        }
+        let sums = sums.into_iter();
+        let mut parts: Vec<Self> = sums.map(|(what, looks)| Self { what, looks }).collect();
+        parts.sort_by_key(|part| Reverse(part.looks));
+        parts
+    }
 }
 
 impl BlockedIn {

@@ -28,7 +28,7 @@ pub struct Summary {
     /// happened.
     pub life_ns: u64,
     /// Threads that were awake for less than one part in this many of their life were idle: a
-    /// hundredth, or less where that would leave out more than a quarter of the time awake, or leave
+    /// hundredth, or less where that would leave out more than a tenth of the time awake, or leave
     /// moments without a thread; `u64::MAX` if none was.
     pub idle_divisor: u64,
     /// Time on CPUs.

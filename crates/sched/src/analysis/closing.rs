@@ -122,7 +122,7 @@ impl Totals {
         let mut rest = Lives::default();
         for (level, lives) in self.lives.iter().take(IDLE_LEVELS).enumerate() {
             rest = rest.plus(lives);
-            let is_most = rest.awake_ns >= all.awake_ns - all.awake_ns / 4;
+            let is_most = rest.awake_ns >= all.awake_ns - all.awake_ns / 10;
             if is_most && rest.life_ns >= elapsed_ns - elapsed_ns / 10 {
                 return (IDLE_DIVISOR << level, rest.life_ns);
             }

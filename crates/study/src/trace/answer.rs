@@ -218,12 +218,12 @@ fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<&'a Thre
 fn list_others(record: &TraceRecord, but: &ThreadRecord) -> Vec<BlockedPart> {
     let is_other = |other: &&BlockedThread| other.thread != but.thread;
     let active = list_active(&record.blocked).filter(is_other);
-    let active = waiters::sum_parts(active.flat_map(|other| &other.parts));
+    let active = waiters::sum_parts(active);
     if !active.is_empty() {
         return active;
     }
     let all = record.blocked.iter().flat_map(|seen| &seen.threads);
-    waiters::sum_parts(all.filter(is_other).flat_map(|other| &other.parts))
+    waiters::sum_parts(all.filter(is_other))
 }
 
 const fn waits_for_threads(what: &BlockedIn) -> bool {

@@ -88,7 +88,7 @@ pub(super) fn advise_calls(source: &TraceSource) -> Option<String> {
 /// What threads were blocked in, as far as that is known, as shares of the time blocked, the largest
 /// first; empty if there were too few looks. Who awaits the end of others does not count.
 pub(super) fn split_blocked(record: &TraceRecord) -> Vec<(BlockedIn, f64)> {
-    let mut parts = waiters::sum_parts(record.blocked.iter().flat_map(|seen| &seen.parts));
+    let mut parts = waiters::sum_active(&record.blocked);
     parts.retain(|part| part.what != BlockedIn::Thread);
     let all: u64 = parts.iter().map(|part| part.looks).sum();
     if all < MIN_LOOKS {
@@ -176,7 +176,7 @@ fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
     if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s {
         return None;
     }
-    let mut parts = waiters::sum_parts(at_lock.iter().flat_map(|thread| &thread.parts));
+    let mut parts = waiters::sum_parts(at_lock.into_iter());
     parts.retain(|part| !matches!(part.what, BlockedIn::Mutex | BlockedIn::Thread));
     let looks: u64 = parts.iter().map(|part| part.looks).sum();
     let first = parts.into_iter().next();
@@ -430,7 +430,7 @@ mod tests {
             process: 7,
             name: "job".to_owned(),
             looks: 140,
-            parts: waiters::sum_parts(threads.iter().flat_map(|thread| &thread.parts)),
+            parts: waiters::sum_parts(threads.iter()),
             threads,
         }];
         judge_again(&mut record);

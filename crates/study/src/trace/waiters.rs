@@ -29,8 +29,7 @@ const MIN_WAKES: u64 = 20;
 /// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
 const MOSTLY: f64 = 0.8;
 
-/// What threads of each process were blocked in. What idle threads wait for says nothing about the
-/// others.
+/// What threads of each process were blocked in.
 pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
     let known: BTreeMap<Tid, &ThreadSummary> = summary
         .by_thread
@@ -39,14 +38,13 @@ pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
         .collect();
     let record = |seen: &BlockedProcess| {
         let mut threads = list_threads(seen, &known, summary);
-        let active = threads.iter().filter(|thread| !thread.is_idle);
-        let parts = sum_parts(active.flat_map(|thread| &thread.parts));
         threads.truncate(MAX_THREADS);
+        let looks = seen.looks.iter();
         BlockedRecord {
             process: seen.process,
             name: seen.name.clone(),
-            looks: parts.iter().map(|part| part.looks).sum(),
-            parts,
+            looks: seen.total(),
+            parts: rank(looks.map(|(&what, &looks)| (what.into(), looks))),
             threads,
         }
     };
@@ -126,25 +124,22 @@ fn rank_places(seen: &BTreeMap<(pinwise_sched::BlockedIn, Box<str>), u64>) -> Ve
 
 /// The most frequent first.
 pub(super) fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<BlockedPart> {
-    let mut parts: Vec<BlockedPart> = looks
-        .map(|(what, looks)| BlockedPart { what, looks })
-        .collect();
-    parts.sort_by_key(|part| Reverse(part.looks));
-    parts
+    BlockedPart::add_up(looks.map(|(what, looks)| BlockedPart { what, looks }))
 }
 
-/// Adds up parts of the same kind.
-pub(super) fn sum_parts<'a>(parts: impl Iterator<Item = &'a BlockedPart>) -> Vec<BlockedPart> {
-    let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for part in parts {
-        *sums.entry(&part.what).or_default() += part.looks;
-    }
-    rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)))
+/// Adds up the parts of threads.
+pub(super) fn sum_parts<'a>(threads: impl Iterator<Item = &'a BlockedThread>) -> Vec<BlockedPart> {
+    BlockedPart::add_up(threads.flat_map(|thread| thread.parts.iter().cloned()))
+}
+
+/// What all threads waited for but idle ones, which say nothing about the others.
+pub(super) fn sum_active(blocked: &[BlockedRecord]) -> Vec<BlockedPart> {
+    BlockedPart::add_up(blocked.iter().flat_map(BlockedRecord::active_parts))
 }
 
 /// What most polls of blocked threads found, and of which threads.
 pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
-    let mut parts = sum_parts(blocked.iter().flat_map(|seen| &seen.parts));
+    let mut parts = sum_active(blocked);
     let looks_of = |parts: &[BlockedPart], what| {
         let part = parts.iter().find(|part| part.what == what);
         part.map_or(0, |part| part.looks)

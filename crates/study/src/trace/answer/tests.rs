@@ -80,12 +80,7 @@ fn trace(lives: &[Life]) -> TraceRecord {
         }
     });
     let threads: Vec<BlockedThread> = blocked.collect();
-    let parts = waiters::sum_parts(
-        threads
-            .iter()
-            .filter(|thread| !thread.is_idle)
-            .flat_map(|thread| &thread.parts),
-    );
+    let parts = waiters::sum_parts(threads.iter());
     record.blocked = vec![BlockedRecord {
         process: 7,
         name: "service".to_owned(),
