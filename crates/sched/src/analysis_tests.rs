@@ -348,7 +348,8 @@ fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
 }
 
 /// How long threads lived that were not idle, and which of 1, 2 and 3 were.
-fn find_idle(events: Vec<Event>) -> (u64, Vec<Tid>) {
+fn find_idle(mut events: Vec<Event>) -> (u64, Vec<Tid>) {
+    events.sort_by_key(|event| event.time_ns);
     let threads = [follow(1), follow(2), follow(3)];
     let result = analyse_on_smt([threads.to_vec(), events].concat(), 1_000);
     let idle = result.by_thread.iter();
