@@ -134,7 +134,7 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     // Whoever no longer waits for the lock waits for a CPU.
     let advice = match severity_of(figures, queued_s) {
         _ if held_in.is_some() => {
-            "Do not wait while holding it, or split it: no placement shortens that."
+            "Do not sleep or wait while holding it, or split it: no placement shortens that."
         }
         Some(Severity::Warning) => {
             "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
