@@ -24,12 +24,10 @@ pub struct Summary {
     pub wakeups: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
-    /// Time that threads lived, all together; idle ones are left out, since they have no part in what
-    /// happened.
+    /// Time that threads lived, all together, without idle ones: they have no part in what happened.
     pub life_ns: u64,
-    /// Threads that were awake for less than one part in this many of their life were idle: a
-    /// hundredth, or less where that would leave out more than a tenth of the time awake, or leave
-    /// moments without a thread; `u64::MAX` if none was.
+    /// Threads that were awake for less than one part in this many of their life were idle:
+    /// a hundredth, or less in a program that is hardly awake; `u64::MAX` if none was.
     pub idle_divisor: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
