@@ -383,6 +383,17 @@ fn no_thread_is_idle_beside_others_that_are_hardly_awake() {
         find_idle([run(1, 10, 21), run(2, 10, 17)].concat()),
         (2_000, vec![3])
     );
+    // One of them was queued for long, behind another program.
+    let queued = [
+        switch(5, 1, IDLE, 7),
+        wake(10, 1, 1),
+        switch(100, 1, 7, 1),
+        switch(102, 1, 1, IDLE),
+    ];
+    assert_eq!(
+        find_idle([&queued[..], &run(2, 10, 12)].concat()),
+        (2_000, vec![3])
+    );
     // Nothing happens: that is what all threads do.
     assert_eq!(find_idle(Vec::new()), (3_000, Vec::new()));
 }

@@ -108,6 +108,7 @@ impl Totals {
         let lives = &mut self.lives[level];
         lives.life_ns = lives.life_ns.saturating_add(thread.life_ns);
         lives.awake_ns = lives.awake_ns.saturating_add(thread.awake_ns());
+        lives.cpu_ns = lives.cpu_ns.saturating_add(thread.cpu_ns);
         self.cpu_ns += thread.cpu_ns;
         self.switches += thread.switches.unwrap_or(0);
         self.preemptions += thread.preemptions.unwrap_or(0);
@@ -122,7 +123,9 @@ impl Totals {
         let mut rest = Lives::default();
         for (level, lives) in self.lives.iter().take(IDLE_LEVELS).enumerate() {
             rest = rest.plus(lives);
-            let is_most = rest.awake_ns >= all.awake_ns - all.awake_ns / 10;
+            // A single long wait for a CPU makes no thread more important than the others.
+            let is_most = rest.awake_ns >= all.awake_ns - all.awake_ns / 10
+                && rest.cpu_ns >= all.cpu_ns - all.cpu_ns / 10;
             if is_most && rest.life_ns >= elapsed_ns - elapsed_ns / 10 {
                 return (IDLE_DIVISOR << level, rest.life_ns);
             }
@@ -136,11 +139,12 @@ impl Totals {
 const IDLE_DIVISOR: u64 = 100;
 const IDLE_LEVELS: usize = 16;
 
-/// How long threads lived, and were awake.
+/// How long threads lived, were awake, and ran.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lives {
     life_ns: u64,
     awake_ns: u64,
+    cpu_ns: u64,
 }
 
 impl Lives {
@@ -148,6 +152,7 @@ impl Lives {
         Self {
             life_ns: self.life_ns.saturating_add(other.life_ns),
             awake_ns: self.awake_ns.saturating_add(other.awake_ns),
+            cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns),
         }
     }
 }

@@ -18,12 +18,14 @@ const SEPARATE: f64 = 0.05;
 const MOST: f64 = 0.5;
 /// Threads that ran for this part of the time or more, and hardly ever two at once, took turns: by
 /// chance two would have run at once for a fifth of that time.
-const TURNS: f64 = 0.7;
+const TURNS: f64 = 0.75;
 const AT_ONCE: f64 = 0.1;
 /// One was awake for nearly all the time then …
 const TURNS_AWAKE: f64 = 0.85;
-/// … and no thread had more of it than this.
+/// … no thread had more of it than this …
 const LARGEST_TURN: f64 = 0.6;
+/// … and other programs, which may have held the second CPU, took less than this part of it.
+const HINDERED: f64 = 0.25;
 
 /// Why threads were mostly queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,12 +287,17 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         .threads
         .iter()
         .filter_map(|thread| thread.allowed.as_deref());
+    let hindered_s = match record.figures.waits.because {
+        Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
+        None => times.queued_s,
+    };
     wait && times.ran_s >= TURNS * record.elapsed_s
         && times.ran_s + times.queued_s >= TURNS_AWAKE * record.elapsed_s
         && parallel_s <= AT_ONCE * times.ran_s
         && largest_s <= LARGEST_TURN * times.ran_s
         && record.host.counts.cpus > 1
         && !allowed.any(has_one_cpu)
+        && hindered_s < HINDERED * times.ran_s
         && record
             .figures
             .throttled
@@ -405,7 +412,9 @@ fn advise(record: &TraceRecord, cause: &Cause<'_>) -> String {
         Cause::Queued(_) => advise_spin_attach(record),
         Cause::Work => advise_spin_attach(record).or_else(|| advise_profile(record, "it runs")),
         Cause::OneThread(_) => advise_profile(record, "that thread runs"),
-        Cause::Turns => advise_profile(record, "they run"),
+        Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
+            advise_profile(record, "they run")
+        }
         Cause::Waiting(_) | Cause::Blocked | Cause::Lock => advise_calls(&record.source),
         Cause::SharedCores(_) => None,
     };

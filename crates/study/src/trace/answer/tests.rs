@@ -213,9 +213,9 @@ fn the_one_thread_that_others_wait_for_is_named() {
 
 #[test]
 fn threads_of_which_one_runs_at_a_time_take_turns() {
-    let turns = |parallel_s, allowed: &str, at: BlockedIn| {
+    let turns = |parallel_s, allowed: &str, at: BlockedIn, wait_s| {
         let worker = |thread| Life {
-            wait_s: 0.05,
+            wait_s,
             ..life(thread, "python3", 0.79, &[(at.clone(), 40)])
         };
         let mut lives: Vec<Life> = (8..14).map(worker).collect();
@@ -229,16 +229,30 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
         record
     };
     check(
-        &turns(Some(0.1), "0-1", BlockedIn::Condition),
+        &turns(Some(0.1), "0-1", BlockedIn::Condition, 0.05),
         "Ran one thread at a time (0.95 CPUs in all), perhaps because of a global lock such as \
          Python's GIL: its threads spent 83.2 % of their time waiting for work or another thread \
          (condition variable or similar), 15.8 % running and 1.0 % waiting for a CPU.",
         "What they run: pinwise profile --pid 7",
     );
     let take_turns = |record: &TraceRecord| record.verdict().starts_with("Ran one thread");
-    // Two at once, on one CPU, unknown, or at a lock that is known.
-    assert!(!take_turns(&turns(Some(1.0), "0-1", BlockedIn::Condition)));
-    assert!(!take_turns(&turns(Some(0.1), "1", BlockedIn::Condition)));
-    assert!(!take_turns(&turns(None, "0-1", BlockedIn::Condition)));
-    assert!(!take_turns(&turns(Some(0.1), "0-1", BlockedIn::Mutex)));
+    // Two at once, on one CPU, unknown, at a lock that is known, or held up by others.
+    let condition = || BlockedIn::Condition;
+    assert!(!take_turns(&turns(Some(1.0), "0-1", condition(), 0.05)));
+    assert!(!take_turns(&turns(Some(0.1), "1", condition(), 0.05)));
+    assert!(!take_turns(&turns(None, "0-1", condition(), 0.05)));
+    assert!(!take_turns(&turns(
+        Some(0.1),
+        "0-1",
+        BlockedIn::Mutex,
+        0.05
+    )));
+    let hindered = turns(Some(0.1), "0-1", condition(), 0.3);
+    check(
+        &hindered,
+        "Held up by waiting for work or another thread (condition variable or similar) at \
+         update_table(): its threads spent 78.2 % of their time waiting for it, 15.8 % running and \
+         6.0 % waiting for a CPU.",
+        "What they run: pinwise profile --pid 7",
+    );
 }
