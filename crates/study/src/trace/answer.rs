@@ -160,10 +160,14 @@ fn write(record: &TraceRecord) -> Option<TraceAnswer> {
             let advice = advise(record, &cause);
             return Some(TraceAnswer { sentence, advice });
         }
-        Cause::Turns => format!(
-            "Ran one thread at a time ({:.2} CPUs in all), perhaps because of a global lock such as Python's GIL",
-            times.ran_s / record.elapsed_s
-        ),
+        Cause::Turns => {
+            let why = match wait_for_python(record, &times) {
+                true => " because of Python's global lock (GIL)",
+                false => ", perhaps because of a global lock such as Python's GIL",
+            };
+            let cpus = times.ran_s / record.elapsed_s;
+            format!("Ran one thread at a time ({cpus:.2} CPUs in all){why}")
+        }
     };
     let who = match record.figures.totals.threads {
         1 => "it",
@@ -187,7 +191,7 @@ fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
     }
     if times.blocked_s > times.ran_s.max(times.queued_s) {
         return match times.kinds.first() {
-            _ if take_turns(record, times) => Cause::Turns,
+            _ if wait_for_python(record, times) || take_turns(record, times) => Cause::Turns,
             Some((BlockedIn::Mutex, _)) => Cause::Lock,
             Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
                 Cause::Waiting(what.clone())
@@ -270,15 +274,28 @@ fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord) -> String {
     )
 }
 
+/// What threads were blocked in for most of that time, if that is for other threads.
+fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
+    let (what, part_s) = times.kinds.first()?;
+    let is_other = matches!(what, BlockedIn::Lock | BlockedIn::Condition);
+    (is_other && *part_s > MOST * times.blocked_s).then_some(what)
+}
+
+/// Do they mostly wait in the function of CPython that takes its global lock?
+fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
+    main_wait_for_threads(times).is_some_and(|what| {
+        let place = waiters::name_places(&record.blocked, what);
+        place
+            .trim_start_matches(" mostly")
+            .starts_with(" at take_gil")
+    })
+}
+
 /// Did one thread after the other run, each waiting for the others, though there were CPUs for more?
 fn take_turns(record: &TraceRecord, times: &Times) -> bool {
     let Some(parallel_s) = record.figures.totals.parallel_s else {
         return false;
     };
-    let wait = times.kinds.first().is_some_and(|(what, part_s)| {
-        let is_other = matches!(what, BlockedIn::Lock | BlockedIn::Condition);
-        is_other && *part_s > MOST * times.blocked_s
-    });
     let largest_s = record.threads.iter().map(|thread| thread.cpu_s);
     let largest_s = largest_s.fold(0.0, f64::max);
     // The number of the only CPU.
@@ -291,7 +308,8 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
         None => times.queued_s,
     };
-    wait && times.ran_s >= TURNS * record.elapsed_s
+    main_wait_for_threads(times).is_some()
+        && times.ran_s >= TURNS * record.elapsed_s
         && times.ran_s + times.queued_s >= TURNS_AWAKE * record.elapsed_s
         && parallel_s <= AT_ONCE * times.ran_s
         && largest_s <= LARGEST_TURN * times.ran_s
@@ -354,11 +372,14 @@ fn describe_wait(record: &TraceRecord, what: &BlockedIn, is_cause: bool) -> Stri
         BlockedIn::Timer => "asleep (timer)".to_owned(),
         BlockedIn::Events | BlockedIn::OtherCall if is_cause => "waiting for them".to_owned(),
         _ if is_cause => "waiting for it".to_owned(),
-        BlockedIn::Mutex => {
+        _ => {
+            let words = match what {
+                BlockedIn::Mutex => "a lock",
+                _ => what.words(),
+            };
             let place = waiters::name_places(&record.blocked, what);
-            format!("waiting for a lock{place}")
+            format!("waiting for {words}{place}")
         }
-        _ => format!("waiting for {}", what.words()),
     }
 }
 

@@ -114,11 +114,14 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     let (_, lock_share) = parts.find(|(what, _)| *what == BlockedIn::Mutex)?;
     let lock_s = blocked_s(figures)? * lock_share;
     let severity = severity_of(figures, lock_s)?;
+    let who = match waiters::name_waiters(&record.blocked, &BlockedIn::Mutex) {
+        none if none.is_empty() => none,
+        who => format!(": {who}"),
+    };
     let mut sentence = format!(
-        "Threads waited about {} for a lock (mutex){}: {}.",
+        "Threads waited about {} for a lock (mutex){}{who}.",
         describe_time(figures, lock_s),
         waiters::name_places(&record.blocked, &BlockedIn::Mutex),
-        waiters::name_waiters(&record.blocked, &BlockedIn::Mutex),
     );
     if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
         sentence = format!("{sentence} {wakers}");
@@ -441,6 +444,21 @@ mod tests {
         let mut findings = record.findings.iter();
         let found = findings.find(|found| found.check == check);
         &found.unwrap_or_else(|| panic!("{check}")).advice
+    }
+
+    #[test]
+    fn a_lock_that_each_thread_rarely_waits_for_names_none() {
+        let mut record = contended(0.5, BlockedIn::Condition);
+        for thread in &mut record.blocked[0].threads[..4] {
+            let parts = [(BlockedIn::Condition, 28), (BlockedIn::Mutex, 2)];
+            thread.parts = waiters::rank(parts.into_iter());
+            thread.looks = 30;
+        }
+        judge_again(&mut record);
+        let mut findings = record.findings.iter();
+        let found = findings.find(|found| found.check == "lock_waits");
+        let said = &found.unwrap().sentence;
+        assert!(said.ends_with("for a lock (mutex)."), "{said}");
     }
 
     #[test]

@@ -232,9 +232,19 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
         &turns(Some(0.1), "0-1", BlockedIn::Condition, 0.05),
         "Ran one thread at a time (0.95 CPUs in all), perhaps because of a global lock such as \
          Python's GIL: its threads spent 83.2 % of their time waiting for work or another thread \
-         (condition variable or similar), 15.8 % running and 1.0 % waiting for a CPU.",
+         (condition variable or similar) at update_table(), 15.8 % running and 1.0 % waiting for a \
+         CPU.",
         "What they run: pinwise profile --pid 7",
     );
+    // Where they wait says it, too.
+    let mut record = turns(None, "0-1", BlockedIn::Condition, 0.3);
+    for thread in &mut record.blocked[0].threads {
+        thread.places[0].place = "take_gil (libpython3.11.so.1.0)".to_owned();
+    }
+    conclude(&mut record);
+    let start =
+        "Ran one thread at a time (0.95 CPUs in all) because of Python's global lock (GIL): ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
     let take_turns = |record: &TraceRecord| record.verdict().starts_with("Ran one thread");
     // Two at once, on one CPU, unknown, at a lock that is known, or held up by others.
     let condition = || BlockedIn::Condition;
