@@ -1,5 +1,8 @@
 //! What blocked threads waited for.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::named::open_enum;
@@ -50,7 +53,7 @@ pub struct BlockedRecord {
     pub looks: u64,
     /// What the threads waited for, the most frequent first.
     pub parts: Vec<BlockedPart>,
-    /// Its threads, the most often blocked first; at most a hundred.
+    /// Its threads, the most often blocked first, idle ones last; at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<BlockedThread>,
 }
@@ -67,6 +70,12 @@ pub struct BlockedThread {
     pub looks: u64,
     /// What it waited for in most of them.
     pub what: BlockedIn,
+    /// What it waited for in all of them, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<BlockedPart>,
+    /// It was awake so little that it has no part in what happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_idle: bool,
     /// Places of its program where it waited, the most frequent first; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<BlockedPlace>,
@@ -109,6 +118,32 @@ pub struct BlockedPart {
     pub what: BlockedIn,
     /// Number of such looks.
     pub looks: u64,
+}
+
+impl BlockedRecord {
+    /// What its threads waited for, without idle ones, the most frequent first.
+    #[must_use]
+    pub fn active_parts(&self) -> Vec<BlockedPart> {
+        if self.threads.iter().all(|thread| thread.parts.is_empty()) {
+            return self.parts.clone();
+        }
+        let active = self.threads.iter().filter(|thread| !thread.is_idle);
+        BlockedPart::add_up(active.flat_map(|thread| thread.parts.iter().cloned()))
+    }
+}
+
+impl BlockedPart {
+    /// Adds up parts of the same kind, the most frequent first.
+    pub fn add_up(parts: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut sums: BTreeMap<BlockedIn, u64> = BTreeMap::new();
+        for part in parts {
+            *sums.entry(part.what).or_default() += part.looks;
+        }
+        let sums = sums.into_iter();
+        let mut parts: Vec<Self> = sums.map(|(what, looks)| Self { what, looks }).collect();
+        parts.sort_by_key(|part| Reverse(part.looks));
+        parts
+    }
 }
 
 impl BlockedIn {

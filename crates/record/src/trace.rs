@@ -196,8 +196,9 @@ pub struct TraceTotals {
     pub wakeups: Option<u64>,
     /// Moves between CPUs by the outermost boundary that was crossed.
     pub migrations: MigrationCounts,
-    /// Lifetime of all its threads during the trace, without threads that were awake for less than
-    /// a hundredth of their lifetime, and without waiting for the end of others.
+    /// Lifetime of all its threads during the trace, without idle ones, which were awake for so
+    /// little of theirs that they have no part in what happened, and without waiting for the end of
+    /// others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_s: Option<f64>,
     /// Time on CPUs, seconds.
@@ -206,6 +207,9 @@ pub struct TraceTotals {
     /// that a hypervisor took from the CPU.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cpu_is_upper_bound: bool,
+    /// Time with two or more of its threads on CPUs at once, seconds; `null` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_s: Option<f64>,
     /// CPU time of all other threads, seconds.
     pub foreign_cpu_s: Option<f64>,
     /// Time that CPUs idled, all together, seconds.

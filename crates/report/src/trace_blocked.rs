@@ -1,27 +1,28 @@
-//! Describes in one line what traced threads were blocked in.
+//! What traced threads were blocked in, in one line.
 
 use super::style::visible;
 use pinwise_format::{count_of, percent};
 use pinwise_record::{BlockedIn, BlockedPart, BlockedRecord};
 
-/// The most processes, and reasons of a process, in the line; the record has all.
+/// Processes and reasons in the line; the record has more.
 const MAX_PROCESSES: usize = 3;
 const MAX_PARTS: usize = 4;
 
-/// Describes the shares of the polls that found a thread blocked. `None` if none did, or if threads
-/// only waited for others to end.
+/// Shares of the polls that found a thread blocked; `None` if none did, or only those that awaited
+/// the end of others.
 pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
-    let known = seen.iter().filter(|process| count_looks(process) > 0);
-    let known: Vec<&BlockedRecord> = known.collect();
-    let [first, others @ ..] = known.as_slice() else {
+    let known = seen.iter().map(|process| (process, list_waits(process)));
+    let known = known.filter(|(_, parts)| !parts.is_empty());
+    let known: Vec<(&BlockedRecord, Vec<BlockedPart>)> = known.collect();
+    let [(_, first), others @ ..] = known.as_slice() else {
         return None;
     };
     if others.is_empty() {
         return Some(format!("{} at its blocked threads", describe_parts(first)));
     }
-    let shown = known.iter().take(MAX_PROCESSES).map(|process| {
+    let shown = known.iter().take(MAX_PROCESSES).map(|(process, parts)| {
         let name = visible(&process.name);
-        format!("{name} ({}): {}", process.process, describe_parts(process))
+        format!("{name} ({}): {}", process.process, describe_parts(parts))
     });
     let mut parts: Vec<String> = shown.collect();
     let more = known.len().saturating_sub(MAX_PROCESSES) as u64;
@@ -31,30 +32,27 @@ pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// The reasons that count: not a thread's wait for others to end, which explains nothing.
-fn list_reasons(process: &BlockedRecord) -> impl Iterator<Item = &BlockedPart> {
-    let parts = process.parts.iter();
-    parts.filter(|part| part.what != BlockedIn::Thread)
+/// Who awaits the end of others does not say what they wait for, nor do idle threads.
+fn list_waits(process: &BlockedRecord) -> Vec<BlockedPart> {
+    let mut parts = process.active_parts();
+    parts.retain(|part| part.what != BlockedIn::Thread);
+    parts
 }
 
-fn count_looks(process: &BlockedRecord) -> u64 {
-    list_reasons(process).map(|part| part.looks).sum()
-}
-
-fn describe_parts(process: &BlockedRecord) -> String {
-    let all = count_looks(process);
+fn describe_parts(parts: &[BlockedPart]) -> String {
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
     let share = |looks: u64| percent(looks as f64 / all as f64);
-    let parts: Vec<String> = list_reasons(process)
-        .take(MAX_PARTS)
-        .map(|part| format!("{} {}", visible(part.what.words()), share(part.looks)))
-        .collect();
+    let shown = parts.iter().take(MAX_PARTS);
+    let shown = shown.map(|part| format!("{} {}", visible(part.what.words()), share(part.looks)));
+    let shown: Vec<String> = shown.collect();
     let looks = count_of(all, "look", "looks");
-    format!("{} of {looks}", parts.join(", "))
+    format!("{} of {looks}", shown.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pinwise_record::BlockedThread;
 
     fn process(process: i32, name: &str, parts: &[(BlockedIn, u64)]) -> BlockedRecord {
         BlockedRecord {
@@ -75,7 +73,7 @@ mod tests {
     #[test]
     fn shares_are_of_looks_at_blocked_threads() {
         assert_eq!(describe_blocked(&[]), None);
-        // A thread that waits for others to end is left out.
+        // Who awaits the end of others does not say what they wait for.
         let joins = [(BlockedIn::Thread, 41), (BlockedIn::Mutex, 22)];
         let joined = [process(7, "job", &joins)];
         let line = describe_blocked(&joined).unwrap();
@@ -92,6 +90,27 @@ mod tests {
                  at its blocked threads"
             )
         );
+        // The main thread of a server sleeps all the time.
+        let thread = |what: BlockedIn, is_idle| {
+            let text = r#"{"thread":8,"name":"","looks":3,"what":"lock","wakes":null}"#;
+            let parts = vec![BlockedPart { what, looks: 3 }];
+            BlockedThread {
+                parts,
+                is_idle,
+                ..serde_json::from_str(text).unwrap()
+            }
+        };
+        let threads = vec![
+            thread(BlockedIn::Socket, false),
+            thread(BlockedIn::Timer, true),
+        ];
+        let parts = [(BlockedIn::Timer, 3), (BlockedIn::Socket, 3)];
+        let idle = BlockedRecord {
+            threads,
+            ..process(7, "server", &parts)
+        };
+        let line = describe_blocked(&[idle]).unwrap();
+        assert_eq!(line, "a socket 100 % of 3 looks at its blocked threads");
         let hidden = |pid| process(pid, "a\u{1b}", &[(BlockedIn::Unknown, 1)]);
         let all = [server, hidden(8), hidden(9), hidden(10)];
         let line = describe_blocked(&all).unwrap();

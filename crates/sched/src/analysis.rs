@@ -9,6 +9,7 @@ pub(crate) mod histogram;
 mod lives;
 mod longest;
 mod looks;
+mod parallel;
 mod polling;
 mod queues;
 mod running;
@@ -25,6 +26,7 @@ use super::blocked::Blocked;
 use super::summary::{Summary, WaitCauseTotals};
 use super::{CpuMap, Event, EventKind, Scope, Tid};
 use histogram::Histogram;
+use parallel::Parallel;
 use pinwise_topology::{CpuSet, Topology};
 use queues::Queues;
 use sharing::{Cores, SumsAt};
@@ -95,6 +97,7 @@ pub struct Analysis {
     threads: Threads,
     queues: Queues,
     cores: Cores,
+    parallel: Parallel,
     timeline: TimelineBuilder,
     waits: Histogram,
     blocked: Blocked,
@@ -120,6 +123,7 @@ impl Analysis {
             threads: Threads::new(),
             queues: Queues::new(cpu_map.online()),
             cores,
+            parallel: Parallel::default(),
             timeline: TimelineBuilder::new(),
             waits: Histogram::new(),
             blocked: Blocked::default(),
@@ -188,6 +192,7 @@ impl Analysis {
         self.from_ns = Some(time_ns);
         self.timeline.begin(time_ns);
         self.cores.restart(time_ns);
+        self.parallel.restart(time_ns);
         for cpu_state in &mut self.cpu_states {
             cpu_state.since_ns = time_ns;
             cpu_state.last_event_ns = time_ns;

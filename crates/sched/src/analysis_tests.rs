@@ -351,6 +351,95 @@ fn wakers_are_threads_of_the_same_process_that_ran_there() {
     assert_eq!(result.life_ns, 200 * MS);
 }
 
+/// How long threads lived that were not idle, and which of 1, 2 and 3 were.
+fn find_idle(mut events: Vec<Event>) -> (u64, Vec<Tid>) {
+    events.sort_by_key(|event| event.time_ns);
+    let threads = [follow(1), follow(2), follow(3)];
+    let result = analyse_on_smt([threads.to_vec(), events].concat(), 1_000);
+    let idle = result.by_thread.iter();
+    let idle = idle.filter(|thread| thread.is_idle(result.idle_divisor));
+    let mut idle: Vec<Tid> = idle.map(|thread| thread.thread).collect();
+    idle.sort_unstable();
+    (result.life_ns / MS, idle)
+}
+
+#[test]
+fn no_thread_is_idle_beside_others_that_are_hardly_awake() {
+    let run = |thread, from_ms, to_ms| {
+        let cpu = u32::try_from(thread).unwrap();
+        [
+            switch(from_ms, cpu, IDLE, thread),
+            switch(to_ms, cpu, thread, IDLE),
+        ]
+    };
+    // A busy thread: what others do for half a per cent of the time does not matter.
+    assert_eq!(
+        find_idle([run(1, 10, 900), run(2, 10, 15)].concat()),
+        (1_000, vec![2, 3])
+    );
+    // Two that work for that long are all there is.
+    assert_eq!(
+        find_idle([run(1, 10, 15), run(2, 10, 14)].concat()),
+        (2_000, vec![3])
+    );
+    // One of them was awake for a hundredth: the other one still did half as much.
+    assert_eq!(
+        find_idle([run(1, 10, 21), run(2, 10, 17)].concat()),
+        (2_000, vec![3])
+    );
+    // One of them was queued for long, behind another program.
+    let queued = [
+        switch(5, 1, IDLE, 7),
+        wake(10, 1, 1),
+        switch(100, 1, 7, 1),
+        switch(102, 1, 1, IDLE),
+    ];
+    assert_eq!(
+        find_idle([&queued[..], &run(2, 10, 12)].concat()),
+        (2_000, vec![3])
+    );
+    // Nothing happens: that is what all threads do.
+    assert_eq!(find_idle(Vec::new()), (3_000, Vec::new()));
+}
+
+#[test]
+fn a_thread_that_waits_between_short_lives_is_not_idle() {
+    let mut events = vec![switch(1, 1, IDLE, 1), switch(4, 1, 1, IDLE)];
+    for child in 10..13 {
+        let start_ms = 100 * u64::try_from(child).unwrap() - 900;
+        let end = EventKind::Switch {
+            prev: child,
+            left: LeaveReason::Ended,
+            next: IDLE,
+        };
+        events.extend([
+            fork_at(start_ms, 1, child, child),
+            switch(start_ms, 4, IDLE, child),
+            at(start_ms + 20, 4, end),
+        ]);
+    }
+    assert_eq!(find_idle(events), (1_060, vec![2, 3]));
+}
+
+#[test]
+fn threads_that_run_at_once_are_parallel() {
+    let result = analyse_on_smt(
+        vec![
+            follow(1),
+            follow(2),
+            switch(10, 0, IDLE, 1),
+            switch(20, 2, IDLE, 2),
+            // Another program's thread.
+            switch(22, 4, IDLE, 7),
+            switch(25, 0, 1, IDLE),
+            switch(30, 2, 2, 8),
+            switch(30, 0, IDLE, 1),
+        ],
+        100,
+    );
+    assert_eq!(result.parallel_ns, Some(5 * MS));
+}
+
 #[test]
 fn the_most_frequent_wakers_of_many_are_kept() {
     let mut wakers = Wakers::default();

@@ -47,7 +47,7 @@ pub struct BlockedProcess {
     pub name: String,
     /// How many polls of blocked threads found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
-    /// The same for single threads, a hundred at most.
+    /// The same for single threads, a thousand at most.
     pub threads: BTreeMap<Tid, BlockedThread>,
 }
 
@@ -72,7 +72,7 @@ impl BlockedProcess {
 
 /// Limits the distinct processes, and the threads of each.
 const MAX_PROCESSES: usize = 1_000;
-const MAX_THREADS: usize = 100;
+const MAX_THREADS: usize = 1_000;
 /// Limits the places of a thread.
 const MAX_PLACES: usize = 20;
 

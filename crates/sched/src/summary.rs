@@ -24,11 +24,15 @@ pub struct Summary {
     pub wakeups: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
-    /// Sum of the threads' lifetimes, without threads that were awake for less than a hundredth of
-    /// theirs.
+    /// Sum of the threads' lifetimes, without idle threads: they do not influence the trace.
     pub life_ns: u64,
+    /// Threads that were awake for less than one part in this many of their life were idle:
+    /// a hundredth, or less in a program that is hardly awake; `u64::MAX` if none was.
+    pub idle_divisor: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
+    /// Time with two or more threads on CPUs at once; `None` if the source does not see switches.
+    pub parallel_ns: Option<u64>,
     /// CPU time of all other threads.
     pub foreign_ns: Option<u64>,
     /// Idle time of all CPUs together.
@@ -216,21 +220,22 @@ pub struct ThreadSummary {
 }
 
 impl ThreadSummary {
-    /// Was it awake for at least a hundredth of its life? Other threads do not influence the trace.
-    pub(crate) fn has_part(&self) -> bool {
-        let awake_ns = self.awake_ns();
-        awake_ns > 0 && awake_ns >= self.life_ns / 100
+    /// Was it awake for less than one part in this many of its life?
+    #[must_use]
+    pub fn is_idle(&self, divisor: u64) -> bool {
+        self.awake_ns() < self.life_ns / divisor
     }
 
-    fn awake_ns(&self) -> u64 {
+    /// Time on CPUs and queued.
+    #[must_use]
+    pub fn awake_ns(&self) -> u64 {
         self.cpu_ns.saturating_add(self.wait_ns.unwrap_or(0))
     }
 
-    /// The time in which it was blocked; 0 for a thread that was hardly ever awake.
+    /// The time in which it was blocked.
     #[must_use]
     pub fn blocked_ns(&self) -> u64 {
-        let blocked_ns = self.life_ns.saturating_sub(self.awake_ns());
-        if self.has_part() { blocked_ns } else { 0 }
+        self.life_ns.saturating_sub(self.awake_ns())
     }
 }
 

@@ -33,15 +33,19 @@ pub fn name_busiest(findings: &mut [Finding], find_busiest: impl FnOnce() -> Vec
         format!("{name} ({process}) {:.0} %", 100.0 * cpus)
     });
     let mut named: Vec<String> = named.collect();
+    if let Some(first) = named.first_mut() {
+        first.push_str(" of a CPU");
+    }
     if busy.len() > MAX_NAMED {
         named.push(count(busy.len() - MAX_NAMED, "other"));
     }
     if named.is_empty() {
         return;
     }
-    let busiest = format!("Busiest now, of a CPU: {}.", named.join(", "));
+    let busiest = format!("Busiest now: {}.", named.join(", "));
     for finding in findings.iter_mut().filter(|finding| concerns_load(finding)) {
-        finding.advice = format!("{busiest} {}", finding.advice);
+        let advice = format!("{} {busiest}", finding.advice);
+        finding.advice = advice.trim_start().to_owned();
     }
 }
 
@@ -72,16 +76,12 @@ mod tests {
         };
         let mut all = vec![busy(7, 0.984), busy(8, 0.5), busy(9, 0.01)];
         name_busiest(&mut findings, || all.clone());
-        let advice = "Busiest now, of a CPU: cc1plus (7) 98 %, cc1plus (8) 50 %. Stop it.";
+        let advice = "Stop it. Busiest now: cc1plus (7) 98 % of a CPU, cc1plus (8) 50 %.";
         assert_eq!(findings[0].advice, advice);
         assert_eq!(findings[1].advice, "Stop it.");
         all.extend((10..14).map(|process| busy(process, 0.3)));
         let mut findings = [finding("other_processes")];
         name_busiest(&mut findings, || all.clone());
-        assert!(
-            findings[0]
-                .advice
-                .contains("cc1plus (10) 30 %, 3 others. Stop")
-        );
+        assert!(findings[0].advice.ends_with("cc1plus (10) 30 %, 3 others."));
     }
 }

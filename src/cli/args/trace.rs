@@ -30,7 +30,7 @@ pub struct TraceArgs {
     #[command(subcommand)]
     pub action: Option<TraceAction>,
     /// Trace all threads of a running process
-    #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "all"])]
+    #[arg(short, long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "all"])]
     pub pid: Option<i32>,
     /// Trace the whole machine
     #[arg(long, conflicts_with = "argv")]

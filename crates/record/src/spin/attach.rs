@@ -248,7 +248,7 @@ impl SpinAttachRecord {
         }
         if self.spin_share.unwrap_or(0.0) >= MIN_SPIN_SHARE {
             return "Let waiters sleep after a short spin (a futex, as mutexes of libraries do), or run \
-                    no more threads than CPUs: one that spins keeps its CPU from whom it waits for."
+                    no more threads than CPUs: one that spins keeps its CPU from the thread that it waits for."
                 .to_owned();
         }
         let target = match &self.source {

@@ -39,7 +39,9 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         (!known.is_empty()).then(|| known.iter().sum())
     };
     let is_counted = scope.has_switches || by_thread.iter().all(|thread| thread.switches.is_some());
+    let parallel_ns = analysis.parallel.advance(to_ns);
     let totals = &analysis.totals;
+    let (idle_divisor, life_ns) = totals.tell_idle(to_ns - from_ns);
     let mut timeline = analysis.timeline.finish(to_ns);
     timeline.waits = timeline.waits.filter(|_| scope.has_switches);
     timeline.sharing = sharing
@@ -55,8 +57,10 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         preemptions: is_counted.then_some(totals.preemptions),
         wakeups: scope.has_wakeups.then_some(counts.wakeups),
         migrations: totals.migrations,
-        life_ns: totals.life_ns,
+        life_ns,
+        idle_divisor,
         cpu_ns: totals.cpu_ns,
+        parallel_ns: scope.has_switches.then_some(parallel_ns),
         foreign_ns: sum(|cpu| cpu.foreign_ns),
         idle_ns: sum(|cpu| cpu.idle_ns),
         all_switches: sum(|cpu| cpu.switches).filter(|_| scope.has_all_cpus),
@@ -89,7 +93,8 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
 /// Sums over all followed threads, including those not listed.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    life_ns: u64,
+    /// By how little threads were awake; the last are those that hardly were.
+    lives: [Lives; IDLE_LEVELS + 1],
     cpu_ns: u64,
     switches: u64,
     preemptions: u64,
@@ -98,13 +103,57 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn add(&mut self, thread: &ThreadSummary) {
-        if thread.has_part() {
-            self.life_ns = self.life_ns.saturating_add(thread.life_ns);
-        }
+        let is_of = |level: &usize| !thread.is_idle(IDLE_DIVISOR << level);
+        let level = (0..IDLE_LEVELS).find(is_of).unwrap_or(IDLE_LEVELS);
+        let lives = &mut self.lives[level];
+        lives.life_ns = lives.life_ns.saturating_add(thread.life_ns);
+        lives.awake_ns = lives.awake_ns.saturating_add(thread.awake_ns());
+        lives.cpu_ns = lives.cpu_ns.saturating_add(thread.cpu_ns);
         self.cpu_ns += thread.cpu_ns;
         self.switches += thread.switches.unwrap_or(0);
         self.preemptions += thread.preemptions.unwrap_or(0);
         self.migrations.merge(&thread.migrations);
+    }
+
+    /// From which part of their life on threads were not idle, and how long those lived. In a
+    /// program that is hardly ever awake no thread is idle for being so as well: the rest must have
+    /// been awake for most of the time that all were, and alive all the time.
+    fn tell_idle(&self, elapsed_ns: u64) -> (u64, u64) {
+        let all = self.lives.iter().fold(Lives::default(), Lives::plus);
+        let mut rest = Lives::default();
+        for (level, lives) in self.lives.iter().take(IDLE_LEVELS).enumerate() {
+            rest = rest.plus(lives);
+            // A single long wait for a CPU makes no thread more important than the others.
+            let is_most = rest.awake_ns >= all.awake_ns - all.awake_ns / 10
+                && rest.cpu_ns >= all.cpu_ns - all.cpu_ns / 10;
+            if is_most && rest.life_ns >= elapsed_ns - elapsed_ns / 10 {
+                return (IDLE_DIVISOR << level, rest.life_ns);
+            }
+        }
+        (u64::MAX, all.life_ns)
+    }
+}
+
+/// Threads that were awake for less than one part in this many of their life may be idle, or less
+/// than half, a quarter … of that.
+const IDLE_DIVISOR: u64 = 100;
+const IDLE_LEVELS: usize = 16;
+
+/// How long threads lived, were awake, and ran.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lives {
+    life_ns: u64,
+    awake_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Lives {
+    const fn plus(self, other: &Self) -> Self {
+        Self {
+            life_ns: self.life_ns.saturating_add(other.life_ns),
+            awake_ns: self.awake_ns.saturating_add(other.awake_ns),
+            cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns),
+        }
     }
 }
 

@@ -188,6 +188,7 @@ impl Analysis {
         self.threads.restart(now_ns);
         self.queues.restart(now_ns);
         self.cores.restart(now_ns);
+        self.parallel.restart(now_ns);
         self.timeline = TimelineBuilder::new();
         self.timeline.begin(now_ns);
         self.waits = Histogram::new();

@@ -265,12 +265,13 @@ impl Analysis {
             },
         };
         let is_free = used == Use::Idle && cpu_state.starting.is_empty();
+        let runs_own = matches!(used, Use::Own { .. });
         self.cores.set_use(cpu, self.now_ns, used);
+        self.parallel.set(cpu, runs_own, self.now_ns);
         if self.scope.has_all_cpus {
             self.queues.set_free(cpu, is_free, self.now_ns);
             self.queues
                 .set_foreign(cpu, used == Use::Foreign, self.now_ns);
-            let runs_own = matches!(used, Use::Own { .. });
             self.queues.set_own(cpu, runs_own, self.now_ns);
         }
     }

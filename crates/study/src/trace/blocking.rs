@@ -1,72 +1,67 @@
-//! Finds why threads did not run although they were not queued for a CPU: what they were blocked
-//! in. Also finds threads that may wait by running: by yielding or spinning.
+//! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
+//! giving up the CPU again and again.
 
-use std::collections::BTreeMap;
-
-use super::shares::{describe_time, severity_of};
-use super::waiters;
+use super::shares::{blocked_s, describe_time, severity_of};
+use super::waiters::{self, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
-    BlockedIn, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
+    BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
 };
 
-/// It is a warning if all threads are blocked for this share of the time.
+/// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
-/// It is a note if all threads are blocked for this share of the time.
+/// Blocked for this share of the time, they are worth a note.
 const PARTLY_BLOCKED: f64 = 0.1;
-/// A command that runs for less time mostly waits to be started.
+/// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
-/// A thread that runs or is queued for a smaller share of the trace counts as asleep.
-const MIN_TRACE_SHARE: f64 = 0.01;
-/// Fewer polls of blocked threads are not judged.
-const MIN_POLLS: u64 = 5;
-/// A thread that leaves its CPU this often per second of CPU time, and hardly ever blocks, yields:
-/// the scheduler preempts threads only about once per slice of at least 0.7 ms.
+/// Fewer looks at threads that wait for a lock say too little.
+const MIN_LOOKS: u64 = 5;
+/// The holder of a lock was blocked itself for this part of the time that others waited: that is why.
+const HELD_BLOCKED: f64 = 0.5;
+/// It was mostly in what this part of the looks found.
+const HELD_IN: f64 = 0.8;
+/// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
+/// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
-/// A yielding thread blocks at most this often per preemption.
 const MAX_BLOCKING_SHARE: f64 = 0.05;
-/// A thread that was preempted less often is not judged.
+/// Fewer say too little.
 const MIN_YIELDS: u64 = 1_000;
-/// A thread that never blocks runs or is queued for at least this share of the trace …
-const AWAKE_SHARE: f64 = 0.9;
-/// … and blocks less often per second than this: a few blocks belong to its start and end.
+/// A thread that ran or was queued for at least this share of the trace, and blocked less often than
+/// that a second, counts as never blocked: beginning and ending block, too.
+const AWAKE: f64 = 0.9;
 const RARE_PER_SECOND: f64 = 5.0;
-/// In a shorter trace any thread may look as if it never blocked.
-const MIN_TRACE_S: f64 = 1.0;
+/// In a shorter trace every thread may be one.
+const MIN_AWAKE_S: f64 = 1.0;
 
-/// A finding if all threads were blocked at the same time for much of the trace.
-///
-/// While any thread runs or is queued, not all are blocked; the sum over threads is an upper bound
-/// of that time. If the trace saw only a part of it, the share is approximate. `counted_cpu_s` is
-/// the CPU time that the kernel counted for a command.
+/// While a thread runs or is queued, not all are blocked; together those times are at
+/// least as long as that while. Where the trace saw them in part only, the share is no
+/// bound; `counted_cpu_s` is what the kernel counted for a command.
 pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) -> Option<Finding> {
     let figures = &record.figures;
     let misses = |bound| figures.lower_bounds.contains(&bound);
     let misses_cpu = misses(LowerBound::CpuTime) && counted_cpu_s.is_none();
-    let bound = match misses_cpu || misses(LowerBound::Queued) {
-        true => "about",
-        false => "at least",
-    };
     let held_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
     let cpu_s = figures.totals.cpu_s.max(counted_cpu_s.unwrap_or(0.0));
     let awake_s = cpu_s + figures.waits.total_s? + held_s;
     let share = 1.0 - awake_s / record.elapsed_s;
-    let target = match &record.source {
-        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
-        TraceSource::Command { .. } if record.elapsed_s < MIN_BLOCKED_S => return None,
-        TraceSource::Command { .. } => String::new(),
-        TraceSource::Machine | TraceSource::Import { .. } => return None,
+    let is_command = matches!(record.source, TraceSource::Command { .. });
+    if is_command && record.elapsed_s < MIN_BLOCKED_S {
+        return None;
+    }
+    let calls = advise_calls(&record.source)?;
+    let advice = format!("No placement shortens that. {calls}");
+    let bound = match percent(share).as_str() {
+        "100 %" => "",
+        _ if misses_cpu || misses(LowerBound::Queued) => "about ",
+        _ => "at least ",
     };
-    let advice = format!(
-        "No placement shortens that. Each call with its time: strace -f -c{target}, or perf trace -s{target}."
-    );
     let (severity, weight) = match share {
         share if share >= MOSTLY_BLOCKED => (Severity::Warning, 9),
         share if share >= PARTLY_BLOCKED => (Severity::Note, 4),
         _ => return None,
     };
     let sentence = format!(
-        "All threads were blocked for {bound} {} of the time, {}.",
+        "All threads were blocked for {bound}{} of the time, {}.",
         percent(share),
         waiters::describe_reasons(&record.blocked)
     );
@@ -78,68 +73,72 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
-/// What polls of blocked threads found. Threads that wait for the end of others, and threads that
-/// sleep all the time, do not count.
-pub(super) struct BlockedSplit {
-    /// The share of the blocked time at locks.
-    pub(super) lock_share: f64,
-    /// What most of the rest was for; `None` if it is mixed or unknown.
-    pub(super) rest: Option<BlockedIn>,
-}
-
-/// Splits the blocked time by what polls found; `None` if there were too few polls.
-pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
-    let is_asleep = |thread: i32| {
-        let known = record.threads.iter().find(|known| known.thread == thread);
-        let awake_s = known.map(|known| known.cpu_s + known.wait_s.unwrap_or(0.0));
-        awake_s.is_some_and(|awake_s| awake_s < MIN_TRACE_SHARE * record.elapsed_s)
+/// How to see in which calls a program waits.
+pub(super) fn advise_calls(source: &TraceSource) -> Option<String> {
+    let target = match source {
+        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
+        TraceSource::Command { .. } => String::new(),
+        TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
-    let seen = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let seen = seen.filter(|seen| seen.what != BlockedIn::Thread && !is_asleep(seen.thread));
-    let mut looks: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for thread in seen {
-        *looks.entry(&thread.what).or_default() += thread.looks;
-    }
-    let all: u64 = looks.values().sum();
-    if all < MIN_POLLS {
-        return None;
-    }
-    let at_lock = looks.remove(&BlockedIn::Mutex).unwrap_or(0);
-    let most = looks.into_iter().max_by_key(|(_, looks)| *looks);
-    let most =
-        most.filter(|(what, looks)| **what != BlockedIn::Unknown && 2 * looks > all - at_lock);
-    Some(BlockedSplit {
-        lock_share: match at_lock {
-            looks if looks < MIN_POLLS => 0.0,
-            looks => looks as f64 / all as f64,
-        },
-        rest: most.map(|(what, _)| what.clone()),
-    })
+    Some(format!(
+        "Each call with its time: strace -f -c -w{target}, or perf trace -s{target}."
+    ))
 }
 
-/// A finding if threads waited for a lock for much of their time. Polls say what they waited for,
-/// the scheduler's events for how long.
+/// What threads were blocked in, as far as that is known, as shares of the time blocked, the largest
+/// first; empty if there were too few looks. Who awaits the end of others does not count.
+pub(super) fn split_blocked(record: &TraceRecord) -> Vec<(BlockedIn, f64)> {
+    let mut parts = waiters::sum_active(&record.blocked);
+    parts.retain(|part| part.what != BlockedIn::Thread);
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
+    if all < MIN_LOOKS {
+        return Vec::new();
+    }
+    parts.retain(|part| match part.what {
+        BlockedIn::Unknown => false,
+        BlockedIn::Mutex => part.looks >= MIN_LOOKS,
+        _ => true,
+    });
+    let parts = parts.into_iter();
+    parts
+        .map(|part| (part.what, part.looks as f64 / all as f64))
+        .collect()
+}
+
+/// Time that threads waited for a lock, as a share of the time of those that did anything at all.
+/// Polls say what they waited for, the scheduler's events for how long.
 pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let queued_s = figures.waits.total_s?;
-    let blocked_s = figures.totals.life_s? - figures.totals.cpu_s - queued_s;
-    let lock_share = split_blocked(record)?.lock_share;
-    if lock_share <= 0.0 {
-        return None;
-    }
-    let lock_s = blocked_s * lock_share;
+    let mut parts = split_blocked(record).into_iter();
+    let (_, lock_share) = parts.find(|(what, _)| *what == BlockedIn::Mutex)?;
+    let lock_s = blocked_s(figures)? * lock_share;
     let severity = severity_of(figures, lock_s)?;
+    let who = match waiters::name_waiters(&record.blocked, &BlockedIn::Mutex) {
+        none if none.is_empty() => none,
+        who => format!(": {who}"),
+    };
     let mut sentence = format!(
-        "Threads waited about {} for a lock (mutex){}: {}.",
+        "Threads waited about {} for a lock (mutex){}{who}.",
         describe_time(figures, lock_s),
         waiters::name_places(&record.blocked, &BlockedIn::Mutex),
-        waiters::name_waiters(&record.blocked, &BlockedIn::Mutex),
     );
     if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
         sentence = format!("{sentence} {wakers}");
     }
-    // If CPUs are short, threads that no longer wait for the lock wait for a CPU instead.
+    let held_in = find_holder_wait(record);
+    if let Some(held_in) = &held_in {
+        let held_in = held_in.as_ref().map_or_else(String::new, |what| {
+            let place = waiters::name_places(&record.blocked, what);
+            format!(", mostly for {}{place}", what.words())
+        });
+        sentence = format!("{sentence} Whoever holds it waits meanwhile{held_in}.");
+    }
+    // Whoever no longer waits for the lock waits for a CPU.
     let advice = match severity_of(figures, queued_s) {
+        _ if held_in.is_some() => {
+            "Do not sleep or wait while holding it, or split it: no placement shortens that."
+        }
         Some(Severity::Warning) => {
             "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
         }
@@ -153,8 +152,44 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
-/// A finding about the busiest thread that keeps giving up its CPU and hardly blocks: only a loop
-/// around `sched_yield` looks like that.
+/// What the holder of a lock waits for itself, if that is why others wait for the lock; the inner
+/// value is `None` if that differs. While a thread waits for it another one has it: if all together
+/// were awake for less than that, the holder was blocked for the rest.
+fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
+    let figures = &record.figures;
+    let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
+    let awake_s = figures.totals.cpu_s + figures.waits.total_s? + held_back_s;
+    let at_lock = list_active(&record.blocked);
+    let at_lock = at_lock.filter(|thread| share_in(thread, &BlockedIn::Mutex) > 0.0);
+    let at_lock: Vec<&BlockedThread> = at_lock.collect();
+    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let most_looks = all.map(|thread| thread.looks).max()?;
+    let waited_s = |thread: &BlockedThread| {
+        let known = record
+            .threads
+            .iter()
+            .find(|one| one.thread == thread.thread);
+        let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
+        // Of a thread that lived for a part of the trace there are fewer looks.
+        let lived = thread.looks as f64 / most_looks as f64;
+        let blocked_s = lived * (record.elapsed_s - awake_s).max(0.0);
+        blocked_s * share_in(thread, &BlockedIn::Mutex)
+    };
+    let waited_s = at_lock.iter().map(|one| waited_s(one)).fold(0.0, f64::max);
+    if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s {
+        return None;
+    }
+    let mut parts = waiters::sum_parts(at_lock.into_iter());
+    parts.retain(|part| !matches!(part.what, BlockedIn::Mutex | BlockedIn::Thread));
+    let looks: u64 = parts.iter().map(|part| part.looks).sum();
+    let first = parts.into_iter().next();
+    let first = first.filter(|part| part.what != BlockedIn::Unknown);
+    let first = first.filter(|part| part.looks as f64 >= HELD_IN * looks as f64);
+    Some(first.map(|part| part.what))
+}
+
+/// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
+/// looks like that.
 pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     let rate = |thread: &ThreadRecord| {
         let (switches, preemptions) = thread.switches.zip(thread.preemptions)?;
@@ -191,7 +226,7 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
-/// The arguments that make `spin attach` look at the traced program; `None` if it is not just one.
+/// Whom `spin attach` would look at: what was traced, if that is one program.
 fn spin_target(record: &TraceRecord) -> Option<String> {
     match &record.source {
         TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
@@ -200,7 +235,7 @@ fn spin_target(record: &TraceRecord) -> Option<String> {
     }
 }
 
-/// How to find out whether the program's threads spin; `None` if they cannot.
+/// How to find out whether its threads spin, if they may.
 pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
     let target = spin_target(record)?;
     let awake = count_never_blocking(record);
@@ -215,8 +250,8 @@ pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
     })
 }
 
-/// A finding if several threads never blocked: they compute or spin, which a trace cannot tell
-/// apart.
+/// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
+/// or spin: it cannot tell one from the other.
 pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
     let target = spin_target(record)?;
     let awake = count_never_blocking(record);
@@ -229,16 +264,20 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
     })
 }
 
+/// Was this thread ready or running for nearly all the time?
+pub(super) fn is_awake(record: &TraceRecord, thread: &ThreadRecord) -> bool {
+    thread.cpu_s + thread.wait_s.unwrap_or(0.0) >= AWAKE * record.elapsed_s
+}
+
 /// Threads that were ready or running all the time; 0 if the trace is too short to know.
 fn count_never_blocking(record: &TraceRecord) -> usize {
-    if record.elapsed_s < MIN_TRACE_S {
+    if record.elapsed_s < MIN_AWAKE_S {
         return 0;
     }
     let never_blocks = |thread: &&ThreadRecord| {
         let blocking = thread.switches.zip(thread.preemptions);
         let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
-        let awake_s = thread.cpu_s + thread.wait_s.unwrap_or(0.0);
-        awake_s >= AWAKE_SHARE * record.elapsed_s
+        is_awake(record, thread)
             && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
     };
     record.threads.iter().filter(never_blocks).count()
@@ -246,7 +285,7 @@ fn count_never_blocking(record: &TraceRecord) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use pinwise_record::{BlockedPlace, BlockedRecord, BlockedThread};
+    use pinwise_record::{BlockedPlace, BlockedRecord};
 
     use super::*;
 
@@ -293,12 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn blocked_threads_are_a_finding_with_the_reason() {
+    fn what_waits_for_no_cpu_is_called_blocked() {
         let (sentence, advice) = find(0.06, Some(0.18), &[], &[]).unwrap();
         let start = "All threads were blocked for at least 98.4 % of the time, ";
         let unknown = "on locks, timers, input or a disk, not for want of a CPU.";
         assert_eq!(sentence, format!("{start}{unknown}"));
-        assert!(advice.contains("strace -f -c -p 7"), "{advice}");
+        // Without -w strace sums up CPU time.
+        assert!(advice.contains("strace -f -c -w -p 7"), "{advice}");
         // From a tenth of the time on it is worth a note.
         let (sentence, _) = find(9.0, Some(0.18), &[], &[]).unwrap();
         assert!(
@@ -307,6 +347,9 @@ mod tests {
         );
         assert_eq!(find(14.0, Some(0.18), &[], &[]), None);
         assert_eq!(find(0.06, None, &[], &[]), None);
+        let (sentence, _) = find(0.0001, Some(0.0), &[], &[]).unwrap();
+        let all = "All threads were blocked for 100 % of the time, ";
+        assert!(sentence.starts_with(all), "{sentence}");
         let looks = [
             (BlockedIn::Timer, 1),
             (BlockedIn::Lock, 16),
@@ -346,18 +389,20 @@ mod tests {
     fn judge_again(record: &mut TraceRecord) {
         record.header.findings.clear();
         super::super::findings::judge(record, true);
-        super::super::findings::add_live(record, &[], None);
-        super::super::answer::write(record);
+        super::super::findings::add(record, &[], None);
+        super::super::answer::fill(record);
     }
 
-    /// A record of four threads that wait for one lock (or for `at`), were queued behind each other
-    /// for this long, and a fifth that waits for their end.
+    /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for
+    /// their end.
     fn contended(queued_s: f64, at: BlockedIn) -> TraceRecord {
         let worker = |thread| BlockedThread {
             thread,
             name: "job".to_owned(),
             looks: 10,
             what: at.clone(),
+            parts: waiters::rank([(at.clone(), 10)].into_iter()),
+            is_idle: false,
             places: vec![BlockedPlace {
                 what: at.clone(),
                 place: "add".to_owned(),
@@ -370,6 +415,7 @@ mod tests {
         threads.push(BlockedThread {
             what: BlockedIn::Thread,
             looks: 100,
+            parts: waiters::rank([(BlockedIn::Thread, 100)].into_iter()),
             places: Vec::new(),
             ..worker(7)
         });
@@ -387,7 +433,7 @@ mod tests {
             process: 7,
             name: "job".to_owned(),
             looks: 140,
-            parts: Vec::new(),
+            parts: waiters::sum_parts(threads.iter()),
             threads,
         }];
         judge_again(&mut record);
@@ -401,7 +447,22 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_for_a_mutex_are_not_suspected_of_spinning() {
+    fn a_lock_that_each_thread_rarely_waits_for_names_none() {
+        let mut record = contended(0.5, BlockedIn::Condition);
+        for thread in &mut record.blocked[0].threads[..4] {
+            let parts = [(BlockedIn::Condition, 28), (BlockedIn::Mutex, 2)];
+            thread.parts = waiters::rank(parts.into_iter());
+            thread.looks = 30;
+        }
+        judge_again(&mut record);
+        let mut findings = record.findings.iter();
+        let found = findings.find(|found| found.check == "lock_waits");
+        let said = &found.unwrap().sentence;
+        assert!(said.ends_with("for a lock (mutex)."), "{said}");
+    }
+
+    #[test]
+    fn who_waits_for_a_mutex_is_not_suspected_of_spinning() {
         let locked = contended(5.0, BlockedIn::Mutex);
         let advice = advice_of(&locked, "own_threads");
         assert!(!advice.contains("spin"), "{advice}");
@@ -432,13 +493,13 @@ mod tests {
         );
         check(
             &contended(0.5, BlockedIn::Disk),
-            "Held up by waiting for a disk or device: its threads spent 85.0 % of their time \
-             blocked, 10.0 % running and 5.0 % waiting for a CPU.",
+            "Held up by waiting for a disk or device at add(): its threads spent 85.0 % of their time \
+             waiting for it, 10.0 % running and 5.0 % waiting for a CPU.",
         );
     }
 
     #[test]
-    fn the_blocked_share_is_approximate_if_the_trace_missed_time() {
+    fn what_is_blocked_is_said_where_the_trace_missed_cpu_time() {
         let disk = [(BlockedIn::Disk, 9), (BlockedIn::Timer, 1)];
         let seen = "not for want of a CPU: they waited for a disk or device in 90.0 %, for a timer \
                     (sleep) in 10.0 % of 10 looks.";
@@ -491,7 +552,7 @@ mod tests {
             found(Severity::Warning, "22.9 s (45.7 % of their time)")
         );
         assert_eq!(find(0.4, Some(50.0)), None);
-        // A record without the threads' life uses the time that they were awake.
+        // Of a record that lacks it, they lived at least as long as they were awake.
         assert_eq!(
             find(22.86, None),
             found(Severity::Warning, "22.9 s (95.8 % of their time)")
@@ -499,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn avoidable_sharing_is_a_warning_or_a_note_by_its_share() {
+    fn what_could_be_avoided_is_marked_by_its_size() {
         let check = |shared_s: f64| {
             let mut record = process_record();
             record.figures.totals.cpu_s = 10.0;
@@ -522,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_mostly_waits_is_a_warning_unless_short() {
+    fn that_a_command_mostly_waits_is_a_warning() {
         let find = |elapsed_s: f64| {
             let mut record = process_record();
             record.source = TraceSource::Command {
@@ -626,7 +687,7 @@ mod tests {
         };
         let advice = find(1.0, 100_100, 100_000).unwrap();
         assert!(advice.ends_with("pinwise spin attach --pid 7"), "{advice}");
-        // It also blocks; it is preempted only by the tick; it is too short.
+        // One that hands a byte to and fro, one that is preempted by the tick, a short one.
         assert_eq!(find(1.0, 200_000, 100_000), None);
         assert_eq!(find(1.0, 1_000, 1_000), None);
         assert_eq!(find(0.01, 900, 900), None);

@@ -1,4 +1,4 @@
-//! Findings about a trace. Each check is a function from the record to a finding.
+//! Findings of a trace. A check is a function from the record to a finding.
 
 use super::answer;
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
@@ -11,24 +11,22 @@ use pinwise_record::{
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
-/// Sharing for less than this share of the CPU time is no finding, per cent.
-const MIN_SHARED_PERCENT: f64 = 1.0;
-/// Throttled time is known only as a mean over the trace. Waits shorter than this share of it may be
-/// throttled time, too, and are not blamed on anything else.
-const THROTTLING_ERROR: f64 = 0.1;
-/// A smaller share of contradictory events is no finding.
-const MIN_CONTRADICTORY_SHARE: f64 = 1e-3;
-/// A larger share of contradictory events is a warning: figures may be clearly wrong.
-const MISLEADING_SHARE: f64 = 1e-2;
-/// Migrations to another cache per second of CPU time that are a warning. Each costs up to 0.1 ms
-/// (1 MiB of cached data, at 10 GB/s), so that together they may cost a tenth of the time.
+/// A smaller share of the CPU time is not worth mentioning, per cent.
+const WORTH_PERCENT: f64 = 1.0;
+/// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
+/// blamed on others.
+const REST_OF_THROTTLING: f64 = 0.1;
+/// Events that contradict each other, as a share of all. A few are in nearly every trace, and change
+/// no figure.
+const MISLEADING: f64 = 1e-2;
+/// Moves that cross a cache or more, a second of CPU time: each costs up to 0.1 ms (1 MiB of cached
+/// data, at 10 GB/s), so that these may cost a tenth of it.
 const MANY_FAR_MOVES: f64 = 1_000.0;
 
-/// Checks whose findings show waste, even as notes.
-const WASTE_CHECKS: [&str; 3] = ["avoidable_smt_sharing", "idle_while_waiting", "mask"];
+/// Findings that the scheduler could have avoided, however small.
+const WASTE: [&str; 3] = ["avoidable_smt_sharing", "idle_while_waiting", "mask"];
 
-/// Adds the findings that follow from the figures. `knows_quotas`: is the time that quotas took
-/// known?
+/// Judges the figures. `knows_quotas`: the time that quotas took is known.
 pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
@@ -46,26 +44,20 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         find_migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
-    let is_waste =
-        |f: &Finding| f.severity > Severity::Note || WASTE_CHECKS.contains(&f.check.as_str());
+    let is_waste = |f: &Finding| f.severity > Severity::Note || WASTE.contains(&f.check.as_str());
     if !record.findings.iter().any(is_waste) {
         record.header.findings.extend(report_little_waste(record));
     }
-    sort_findings(record);
-    answer::write(record);
+    sort(record);
+    answer::fill(record);
 }
 
-/// Adds the findings that only a live trace can have. `counted_cpu_s`: the CPU time that the kernel
-/// counted for a command.
-pub(super) fn add_live(
-    record: &mut TraceRecord,
-    tiers: &[Availability],
-    counted_cpu_s: Option<f64>,
-) {
+/// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
+pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
     let at_lock = find_lock_waits(record);
     let lock_share = at_lock.as_ref().map_or(0.0, share_of);
     let blocking = find_blocking(record, counted_cpu_s);
-    // Both say why threads did not run: only the one with the larger share is kept.
+    // Both say why threads did not run; the larger share says more.
     let blocking = blocking.filter(|blocking| share_of(blocking) > lock_share);
     record.header.findings.extend(at_lock);
     record.header.findings.extend(blocking);
@@ -74,11 +66,10 @@ pub(super) fn add_live(
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
-    sort_findings(record);
+    sort(record);
 }
 
-/// Sorts by severity, then by the share of the time, then by weight.
-fn sort_findings(record: &mut TraceRecord) {
+fn sort(record: &mut TraceRecord) {
     record.header.findings.sort_by(|a, b| {
         let by_share = share_of(b).total_cmp(&share_of(a));
         let by_severity = b.severity.cmp(&a.severity);
@@ -130,25 +121,16 @@ fn find_unseen_idle_task(figures: &TraceFigures) -> Option<Finding> {
 
 fn find_contradictions(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
-    let contradictory = lost.contradictions + lost.backwards;
+    let odd = lost.contradictions + lost.backwards;
     let events = figures.totals.events.max(1);
-    let share = contradictory as f64 / events as f64;
-    let severity = if share > MISLEADING_SHARE {
-        Severity::Warning
-    } else {
-        Severity::Note
-    };
-    (share > MIN_CONTRADICTORY_SHARE).then(|| {
-        let what = match severity {
-            Severity::Note => "is usual and changes the figures little",
-            _ => "makes the figures approximate",
-        };
+    let share = odd as f64 / events as f64;
+    (share > MISLEADING).then(|| {
         let sentence = format!(
-            "{} of {} events do not fit those before them, which {what}.",
-            grouped(contradictory),
+            "{} of {} events contradict earlier ones: some switches were not recorded, so the figures are approximate.",
+            grouped(odd),
             grouped(events)
         );
-        Finding::new("contradictions", severity, sentence, "")
+        Finding::new("contradictions", Severity::Warning, sentence, "")
             .with_evidence("contradictions", lost.contradictions)
             .with_evidence("backwards", lost.backwards)
     })
@@ -157,7 +139,7 @@ fn find_contradictions(figures: &TraceFigures) -> Option<Finding> {
 fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let (shared_s, share) = (sharing.seconds?, sharing.percent?);
-    if share < MIN_SHARED_PERCENT {
+    if share < WORTH_PERCENT {
         return None;
     }
     let severity = severity_of(figures, shared_s).unwrap_or(Severity::Note);
@@ -205,7 +187,7 @@ fn find_unavoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let shared = sharing.shared_percent?;
     let avoidable = sharing.percent.unwrap_or(0.0);
-    (shared - avoidable >= MIN_SHARED_PERCENT).then(|| {
+    (shared - avoidable >= WORTH_PERCENT).then(|| {
         let what = if sharing.percent.is_some() {
             "while no core was idle: there were more busy threads than cores"
         } else {
@@ -224,12 +206,12 @@ fn find_unavoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
 fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
-    // Without these events it is unknown which CPUs idled.
+    // Which CPUs idled is not known then.
     if !figures.lost.idle_task_unseen.is_empty() {
         return None;
     }
     let severity = severity_of(figures, scheduler_s)?;
-    (!may_be_throttling(figures, scheduler_s)).then(|| {
+    (!is_rest_of_throttling(figures, scheduler_s)).then(|| {
         let longest = idle.longest_s.map_or_else(String::new, |longest_s| {
             format!(", up to {} at a time", seconds(longest_s))
         });
@@ -250,16 +232,17 @@ fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<F
     })
 }
 
-/// May these waits be throttled time that was counted elsewhere?
-fn may_be_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
+/// May this part of the waits be throttled time, too?
+fn is_rest_of_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
+    // A tier that knows no causes still knows the quota's time.
     let throttled_s = figures.throttled.as_ref().map_or(0.0, |by| by.seconds);
-    waited_s < THROTTLING_ERROR * throttled_s
+    waited_s < REST_OF_THROTTLING * throttled_s
 }
 
 fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.mask_s;
     let severity = severity_of(figures, waited_s)?;
-    (!may_be_throttling(figures, waited_s)).then(|| {
+    (!is_rest_of_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
             "Threads waited {} while the only idle CPUs were outside their affinity mask.",
             describe_time(figures, waited_s)
@@ -275,12 +258,12 @@ fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
 fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.other_processes_s;
     let severity = severity_of(figures, waited_s)?;
-    (!may_be_throttling(figures, waited_s)).then(|| {
+    (!is_rest_of_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
             "Threads waited {} behind other programs while no CPU was free for them.",
             describe_time(figures, waited_s)
         );
-        let advice = "Stop them, or place them elsewhere; pinwise top shows what runs where.";
+        let advice = "Stop or move them (pinwise top).";
         Finding::new("other_processes", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("other_processes_s", waited_s)
@@ -307,7 +290,7 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
 fn find_crowding(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let waited_s = figures.waits.because?.own_threads_s;
-    // The threads of a whole machine do not belong to one program.
+    // Of a whole machine the threads are not one program's.
     let whose = match record.source {
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => "other traced threads",
         _ => "threads of the same program",
@@ -366,7 +349,7 @@ fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     let rate = far as f64 / figures.totals.cpu_s.max(1e-3);
     let unseen = (moves.unknown, "unseen");
     let parts: Vec<String> = moves
-        .list_crossings()
+        .crossings()
         .into_iter()
         .chain([unseen])
         .filter(|(count, _)| *count > 0)
@@ -390,7 +373,7 @@ fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     )
 }
 
-/// The finding of a trace without any waste.
+/// "No findings" is a result as well.
 fn report_little_waste(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
@@ -411,7 +394,7 @@ fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Findin
     if used.scope().has_all_cpus {
         return None;
     }
-    // The kernel's totals per CPU, if they were polled, do not say which processes ran or when.
+    // The kernel's sums per CPU, if they were polled, do not say who it was or when.
     let rest = match record.figures.totals.foreign_cpu_s {
         Some(_) => "for other processes and idle time it has only totals per CPU",
         None => "which other processes ran and which CPUs were idle is unknown",
@@ -459,4 +442,25 @@ fn find_throttling(record: &TraceRecord) -> Option<Finding> {
             .with_evidence("seconds", quota.seconds)
             .with_evidence("share", figures.share_of_threads(waited_s)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_few_contradictions_of_nearly_every_trace_are_no_finding() {
+        let find = |odd| {
+            let mut figures = pinwise_record::examples::any_figures(1.0);
+            figures.totals.events = 4_382;
+            figures.lost.contradictions = odd;
+            find_contradictions(&figures).map(|found| found.sentence)
+        };
+        assert_eq!(find(40), None);
+        let said = find(48).unwrap();
+        assert!(
+            said.starts_with("48 of 4,382 events contradict earlier ones"),
+            "{said}"
+        );
+    }
 }

@@ -211,6 +211,7 @@ fn record_totals(summary: &Summary) -> TraceTotals {
         )),
         migrations: record_migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
+        parallel_s: summary.parallel_ns.map(seconds),
         cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns
             > DOUBTFUL_NS.max(summary.cpu_ns / DOUBTFUL_DIVISOR),
         foreign_cpu_s: summary.foreign_ns.map(seconds),

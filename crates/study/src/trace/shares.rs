@@ -22,3 +22,9 @@ pub(super) fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severit
         _ => None,
     }
 }
+
+/// How long threads neither ran nor waited for a CPU; `None` if unknown.
+pub(super) fn blocked_s(figures: &TraceFigures) -> Option<f64> {
+    let awake_s = figures.totals.cpu_s + figures.waits.total_s?;
+    Some((figures.totals.life_s? - awake_s).max(0.0))
+}

@@ -1,8 +1,7 @@
-//! Says which threads wait for what, from polls of blocked threads, and which threads wake them,
-//! from wake-up events.
+//! Which threads wait, for what, and who wakes them, by looks at blocked threads and by wake-ups.
 //!
-//! A contended lock and an idle thread pool look alike in the scheduler's events. The kernel
-//! function that a thread is blocked in tells them apart, if the kernel shows it.
+//! A lock and an idle pool look alike in the scheduler's events: only what a thread is blocked in
+//! tells one from the other, where the kernel shows it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,62 +12,68 @@ use pinwise_record::{
 };
 use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 
-/// The record keeps this many processes.
+/// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
-/// The record keeps this many wakers of a thread.
+/// Threads of a process that are kept.
+const MAX_THREADS: usize = 100;
+/// Wakers of a thread that are kept.
 const MAX_WAKERS: usize = 3;
-/// The record keeps this many places of a thread.
+/// Places of a thread that are kept.
 const MAX_PLACES: usize = 3;
-/// A reason with a smaller share of the polls is not named in a sentence.
-const MIN_NAMED_SHARE: f64 = 0.1;
-/// Most names of threads in a sentence.
-const MAX_NAMES: usize = 3;
-/// With fewer wake-ups, a sentence does not say who wakes whom.
+/// A smaller share of the polls is not named in a sentence.
+const NOTABLE: f64 = 0.1;
+/// Names of threads in a sentence.
+const NAMED: usize = 3;
+/// Fewer wake-ups say too little about who wakes whom.
 const MIN_WAKES: u64 = 20;
-/// A sentence names a main place, or a main waker, from this share on.
-const MIN_MAIN_SHARE: f64 = 0.8;
+/// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
+const MOSTLY: f64 = 0.8;
 
-/// Records what threads of each process were blocked in.
-pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
+/// What threads of each process were blocked in.
+pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
     let known: BTreeMap<Tid, &ThreadSummary> = summary
         .by_thread
         .iter()
         .map(|thread| (thread.thread, thread))
         .collect();
-    let record = |seen: &BlockedProcess| BlockedRecord {
-        process: seen.process,
-        name: seen.name.clone(),
-        looks: seen.total(),
-        parts: rank(
-            seen.looks
-                .iter()
-                .map(|(&what, &looks)| (what.into(), looks)),
-        ),
-        threads: list_threads(seen, &known, summary.wakeups.is_some()),
+    let record = |seen: &BlockedProcess| {
+        let mut threads = list_threads(seen, &known, summary);
+        threads.truncate(MAX_THREADS);
+        let looks = seen.looks.iter();
+        BlockedRecord {
+            process: seen.process,
+            name: seen.name.clone(),
+            looks: seen.total(),
+            parts: rank(looks.map(|(&what, &looks)| (what.into(), looks))),
+            threads,
+        }
     };
     let all = summary.blocked.iter().take(MAX_PROCESSES);
     all.map(record).collect()
 }
 
-/// Time that threads were blocked in which mostly waited for the end of others, ns. It does not
-/// count as part of the threads' time, as they had nothing else to do.
-pub(super) fn joining_ns(summary: &Summary) -> u64 {
+/// Time in which threads awaited the end of others, which has no part in what happened: of those
+/// whose life counts.
+pub(super) fn joined_ns(summary: &Summary) -> u64 {
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
-    let joining = seen.filter(|(_, seen)| {
-        let most = seen.looks.iter().max_by_key(|(_, looks)| **looks);
-        most.is_some_and(|(what, _)| *what == pinwise_sched::BlockedIn::Thread)
-    });
-    let known = joining.filter_map(|(&thread, _)| {
+    let joined = seen.filter_map(|(&thread, seen)| {
+        let joins = *seen.looks.get(&pinwise_sched::BlockedIn::Thread)?;
         let mut threads = summary.by_thread.iter();
-        threads.find(|known| known.thread == thread)
+        let known = threads.find(|known| known.thread == thread)?;
+        if known.is_idle(summary.idle_divisor) {
+            return None;
+        }
+        let all: u64 = seen.looks.values().sum();
+        let joined = u128::from(known.blocked_ns()) * u128::from(joins) / u128::from(all.max(1));
+        u64::try_from(joined).ok()
     });
-    known.map(ThreadSummary::blocked_ns).sum()
+    joined.sum()
 }
 
 fn list_threads(
     seen: &BlockedProcess,
     known: &BTreeMap<Tid, &ThreadSummary>,
-    sees_wakes: bool,
+    summary: &Summary,
 ) -> Vec<BlockedThread> {
     let waker = |&(thread, times): &(Tid, u64)| WakerRecord {
         thread,
@@ -78,8 +83,10 @@ fn list_threads(
         times,
     };
     let threads = seen.threads.iter().filter_map(|(&thread, seen)| {
-        let (what, _) = seen.looks.iter().max_by_key(|(_, looks)| **looks)?;
-        let wakers = known.get(&thread).filter(|_| sees_wakes);
+        let looks = seen.looks.iter();
+        let parts = rank(looks.map(|(&what, &looks)| (what.into(), looks)));
+        let known = known.get(&thread);
+        let wakers = known.filter(|_| summary.wakeups.is_some());
         let wakers = wakers.map(|thread| &thread.wakers);
         let mut woken_by: Vec<WakerRecord> =
             wakers.map_or_else(Vec::new, |by| by.threads.iter().map(waker).collect());
@@ -89,14 +96,17 @@ fn list_threads(
             thread,
             name: seen.name.clone(),
             looks: seen.looks.values().sum(),
-            what: (*what).into(),
+            what: parts.first()?.what.clone(),
+            parts,
+            // Those that are not listed were awake for less than those that are.
+            is_idle: known.is_none_or(|thread| thread.is_idle(summary.idle_divisor)),
             places: rank_places(&seen.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,
         })
     });
     let mut threads: Vec<BlockedThread> = threads.collect();
-    threads.sort_by_key(|thread| (Reverse(thread.looks), thread.thread));
+    threads.sort_by_key(|thread| (thread.is_idle, Reverse(thread.looks), thread.thread));
     threads
 }
 
@@ -114,59 +124,66 @@ fn rank_places(seen: &BTreeMap<(pinwise_sched::BlockedIn, Box<str>), u64>) -> Ve
 
 /// The most frequent first.
 pub(super) fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<BlockedPart> {
-    let mut parts: Vec<BlockedPart> = looks
-        .map(|(what, looks)| BlockedPart { what, looks })
-        .collect();
-    parts.sort_by_key(|part| Reverse(part.looks));
-    parts
+    BlockedPart::add_up(looks.map(|(what, looks)| BlockedPart { what, looks }))
 }
 
-/// The reasons that most polls of blocked threads found, and the names of those threads.
+/// Adds up the parts of threads.
+pub(super) fn sum_parts<'a>(threads: impl Iterator<Item = &'a BlockedThread>) -> Vec<BlockedPart> {
+    BlockedPart::add_up(threads.flat_map(|thread| thread.parts.iter().cloned()))
+}
+
+/// What all threads waited for but idle ones, which say nothing about the others.
+pub(super) fn sum_active(blocked: &[BlockedRecord]) -> Vec<BlockedPart> {
+    BlockedPart::add_up(blocked.iter().flat_map(BlockedRecord::active_parts))
+}
+
+/// What most polls of blocked threads found, and of which threads.
 pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
-    let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for part in blocked.iter().flat_map(|seen| &seen.parts) {
-        *sums.entry(&part.what).or_default() += part.looks;
-    }
-    // Threads that wait for the end of others have nothing else to do.
-    let joins = sums.remove(&BlockedIn::Thread).unwrap_or(0);
-    let all: u64 = sums.values().sum();
+    let mut parts = sum_active(blocked);
+    let looks_of = |parts: &[BlockedPart], what| {
+        let part = parts.iter().find(|part| part.what == what);
+        part.map_or(0, |part| part.looks)
+    };
+    // Who awaits the end of others has nothing to do meanwhile.
+    let joins = looks_of(&parts, BlockedIn::Thread);
+    parts.retain(|part| part.what != BlockedIn::Thread);
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
     if all == 0 && joins > 0 {
         return "until other threads of the program ended".to_owned();
     }
-    let unknown = sums.remove(&BlockedIn::Unknown).unwrap_or(0);
-    if 2 * unknown >= all {
+    if 2 * looks_of(&parts, BlockedIn::Unknown) >= all {
         return "on locks, timers, input or a disk, not for want of a CPU".to_owned();
     }
-    let parts = rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)));
     let share = |part: &BlockedPart| part.looks as f64 / all as f64;
-    let notable = parts.iter().filter(|part| share(part) >= MIN_NAMED_SHARE);
-    let parts: Vec<String> = notable
-        .enumerate()
-        .map(|(at, part)| {
-            let who = name_waiters(blocked, &part.what);
-            let verb = if at == 0 { " waited" } else { "" };
-            let who = match (who.as_str(), at) {
-                ("", 0) => "they",
-                (who, _) => who,
-            };
-            let what = format!(
-                "{who}{verb} for {}{} in {}",
-                part.what.words(),
-                name_places(blocked, &part.what),
-                percent(share(part))
-            );
-            what.trim_start().to_owned()
-        })
-        .collect();
+    let notable = parts
+        .iter()
+        .filter(|part| part.what != BlockedIn::Unknown && share(part) >= NOTABLE);
+    let mut said: Vec<String> = Vec::new();
+    let mut named = String::new();
+    for part in notable {
+        let who = name_waiters(blocked, &part.what);
+        let subject = match (said.is_empty(), who.as_str()) {
+            (true, "") => "they waited ".to_owned(),
+            (true, who) => format!("{who} waited "),
+            (false, who) if who.is_empty() || who == named => String::new(),
+            (false, who) => format!("{who} "),
+        };
+        said.push(format!(
+            "{subject}for {}{} in {}",
+            part.what.words(),
+            name_places(blocked, &part.what),
+            percent(share(part))
+        ));
+        named = who;
+    }
     let looks = count_of(all, "look", "looks");
-    format!("not for want of a CPU: {} of {looks}", parts.join(", "))
+    format!("not for want of a CPU: {} of {looks}", said.join(", "))
 }
 
-/// Where in the program threads waited for this: ` at add()`; empty if it is unknown.
+/// Where in the program threads mostly waited for this: ` at add()`; empty if that is unknown.
 pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    let threads = blocked.iter().flat_map(|seen| &seen.threads);
-    let places = threads.flat_map(|thread| &thread.places);
+    let places = list_active(blocked).flat_map(|thread| &thread.places);
     for place in places.filter(|place| place.what == *what) {
         *sums.entry(&place.place).or_default() += place.looks;
     }
@@ -175,22 +192,20 @@ pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String
     sums.sort_by_key(|(_, looks)| Reverse(*looks));
     match sums.as_slice() {
         [] => String::new(),
-        [(place, _)] => format!(" at {}", format_place(place)),
-        [(place, looks), ..] if *looks as f64 >= MIN_MAIN_SHARE * all as f64 => {
-            format!(" mostly at {}", format_place(place))
+        [(place, _)] => format!(" at {}", call(place)),
+        [(place, looks), ..] if *looks as f64 >= MOSTLY * all as f64 => {
+            format!(" mostly at {}", call(place))
         }
-        [(first, _), (second, _)] => {
-            format!(" at {} and {}", format_place(first), format_place(second))
-        }
+        [(first, _), (second, _)] => format!(" at {} and {}", call(first), call(second)),
         [(first, _), (second, _), rest @ ..] => {
-            let [first, second] = [first, second].map(|place| format_place(place));
+            let [first, second] = [first, second].map(|place| call(place));
             format!(" at {first}, {second} and {} more", rest.len())
         }
     }
 }
 
-/// A place, with parentheses if it is the name of a function: `add()`.
-fn format_place(place: &str) -> String {
+/// A function's name as one: `add()`. Others have more than a name.
+fn call(place: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     match place.chars().all(is_name) {
         true => format!("{place}()"),
@@ -198,18 +213,29 @@ fn format_place(place: &str) -> String {
     }
 }
 
-/// The threads that mostly waited for this: `worker (4 threads), main (7)`.
+/// Threads that have a part in what happened.
+pub(super) fn list_active(blocked: &[BlockedRecord]) -> impl Iterator<Item = &BlockedThread> {
+    let threads = blocked.iter().flat_map(|seen| &seen.threads);
+    threads.filter(|thread| !thread.is_idle)
+}
+
+/// Which part of the looks at a thread found it waiting for this.
+pub(super) fn share_in(thread: &BlockedThread, what: &BlockedIn) -> f64 {
+    let part = thread.parts.iter().find(|part| part.what == *what);
+    part.map_or(0.0, |part| part.looks as f64 / thread.looks.max(1) as f64)
+}
+
+/// The threads that notably waited for this: `worker (4 threads), main (7)`.
 pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut named: Vec<(&str, i32, usize)> = Vec::new();
-    let threads = blocked.iter().flat_map(|seen| &seen.threads);
-    for thread in threads.filter(|thread| thread.what == *what) {
+    for thread in list_active(blocked).filter(|thread| share_in(thread, what) >= NOTABLE) {
         match named.iter_mut().find(|(name, ..)| *name == thread.name) {
             Some((.., many)) => *many += 1,
             None => named.push((&thread.name, thread.thread, 1)),
         }
     }
-    let rest = named.len().saturating_sub(MAX_NAMES);
-    let shown = named.iter().take(MAX_NAMES);
+    let rest = named.len().saturating_sub(NAMED);
+    let shown = named.iter().take(NAMED);
     let shown = shown.map(|(name, thread, many)| match many {
         1 => format!("{name} ({thread})"),
         many => format!("{name} ({})", count(*many, "thread")),
@@ -221,20 +247,20 @@ pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> Strin
     shown.join(", ")
 }
 
-/// A sentence on which threads wake those that wait for other threads: the wakers hold the lock that
-/// they want, or hand work to them. `None` if there is no main waker.
+/// Which threads of their process woke those that wait for other threads, as a sentence: whoever
+/// holds what they want, or hands it to them. `None` if that is not known.
 pub(super) fn describe_wakers(
     blocked: &[BlockedRecord],
     threads: &[ThreadRecord],
 ) -> Option<String> {
-    let is_for_threads = |what: &BlockedIn| {
+    let of_threads = |what: &BlockedIn| {
         matches!(
             what,
             BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
         )
     };
-    let all = blocked.iter().flat_map(|seen| &seen.threads);
-    let waiting: Vec<&BlockedThread> = all.filter(|thread| is_for_threads(&thread.what)).collect();
+    let all = list_active(blocked);
+    let waiting: Vec<&BlockedThread> = all.filter(|thread| of_threads(&thread.what)).collect();
     let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
     let group = waiting.iter().filter(|thread| thread.what == *what);
     let members: BTreeSet<i32> = group.clone().map(|thread| thread.thread).collect();
@@ -243,7 +269,7 @@ pub(super) fn describe_wakers(
         *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
     }
     let known: u64 = by.values().sum();
-    let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MIN_MAIN_SHARE * known as f64;
+    let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MOSTLY * known as f64;
     let inside = by
         .iter()
         .filter(|((thread, _), _)| members.contains(thread));
@@ -272,7 +298,7 @@ pub(super) fn describe_wakers(
 mod tests {
     use super::*;
 
-    /// A thread that ten polls found waiting; `by` are its wakers with their counts.
+    /// A thread that was found waiting for this ten times, woken as often as said, by whom.
     fn thread(
         thread: i32,
         name: &str,
@@ -289,7 +315,9 @@ mod tests {
             thread,
             name: name.to_owned(),
             looks: 10,
+            parts: rank([(what.clone(), 10)].into_iter()),
             what,
+            is_idle: false,
             places: Vec::new(),
             wakes: Some(wakes),
             woken_by: by.iter().map(waker).collect(),

@@ -33,6 +33,8 @@ const PROLOGUE_BYTES: usize = 64;
 /// Limits the processes and addresses whose names are kept; further ones stay without a name.
 const MAX_PROCESSES: usize = 64;
 const MAX_ADDRESSES: usize = 512;
+/// Between a file and the offset of a function that has no name.
+const UNNAMED: &str = "+0x";
 /// Limits how often the mappings of a process are read: some map new code all the time.
 const MAX_READS: u32 = 8;
 
@@ -126,6 +128,17 @@ impl WaitPlaces {
         pid: i32,
         call: BlockedCall,
     ) -> (Option<Box<str>>, Option<BlockedIn>) {
+        let (own, what) = self.find_own(pid, call);
+        (own.or_else(|| self.describe_futex(pid, call.word)), what)
+    }
+
+    /// The function of the program that waits, if it has a name.
+    pub(in crate::linux) fn find_named(&mut self, pid: i32, call: BlockedCall) -> Option<Box<str>> {
+        let (own, _) = self.find_own(pid, call);
+        own.filter(|name| !name.contains(UNNAMED))
+    }
+
+    fn find_own(&mut self, pid: i32, call: BlockedCall) -> (Option<Box<str>>, Option<BlockedIn>) {
         let mut blocked_in = None;
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
@@ -134,7 +147,7 @@ impl WaitPlaces {
                 None => break,
             }
         }
-        (self.describe_futex(pid, call.word), blocked_in)
+        (None, blocked_in)
     }
 
     /// Return addresses, innermost first.
@@ -286,7 +299,7 @@ impl Program {
             open_program(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
         let symbol = symbol.map(|(name, _)| name);
         let name = match symbol {
-            None => format!("{file_name}+{offset:#x}"),
+            None => format!("{file_name}{UNNAMED}{offset:x}"),
             Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {
                 return Some(Function::Runtime(classify_wait(&symbol)));
             }

@@ -70,7 +70,7 @@ pub(super) fn classify_wait(
     })
 }
 
-/// Finds where in its program a thread waits for others, and corrects what it waits for if that
+/// Finds where in its program a thread waits for something, and corrects what it waits for if that
 /// place shows it better.
 pub(super) fn find_wait_place(
     found: ExistingThread,
@@ -78,12 +78,14 @@ pub(super) fn find_wait_place(
     text: Option<&str>,
     places: &mut WaitPlaces,
 ) -> (Option<Box<str>>, BlockedIn) {
-    let Some(call) = text
-        .filter(|_| waits_for_others(what))
-        .and_then(parse_futex)
-    else {
+    let has_place = waits_for_others(what)
+        || matches!(what, BlockedIn::Timer | BlockedIn::Socket | BlockedIn::Pipe);
+    let Some(call) = text.filter(|_| has_place).and_then(parse_call) else {
         return (None, what);
     };
+    if !waits_for_others(what) {
+        return (places.find_named(found.process, call), what);
+    }
     let (place, kind) = places.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
@@ -96,7 +98,7 @@ const fn waits_for_others(what: BlockedIn) -> bool {
     )
 }
 
-fn parse_futex(text: &str) -> Option<BlockedCall> {
+fn parse_call(text: &str) -> Option<BlockedCall> {
     let fields = text.split_ascii_whitespace();
     let numbers = fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16));
     let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
@@ -301,10 +303,10 @@ mod tests {
                 waiter.join().unwrap();
             });
             let joining = joining.recv().unwrap();
-            let (what, _) = look_until_blocked(joining, &mut places);
+            let (what, _) = look_until_blocked(joining, libc::SYS_futex, &mut places);
             assert_eq!(what, BlockedIn::Thread);
             let waiting = waiting.recv().unwrap();
-            let (what, place) = look_until_blocked(waiting, &mut places);
+            let (what, place) = look_until_blocked(waiting, libc::SYS_futex, &mut places);
             assert_eq!(what, BlockedIn::Mutex);
             let place = place.unwrap();
             assert!(place.contains("function_that_takes_a_lock"), "{place}");
@@ -317,7 +319,30 @@ mod tests {
         link.file_name().unwrap().to_str().unwrap().parse().unwrap()
     }
 
-    fn look_until_blocked(tid: i32, places: &mut WaitPlaces) -> (BlockedIn, Option<Box<str>>) {
+    #[test]
+    fn the_kernel_shows_where_a_thread_sleeps() {
+        let (send, sleeping) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            send.send(own_thread()).unwrap();
+            while ended.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        });
+        let sleeping = sleeping.recv().unwrap();
+        let call = libc::SYS_clock_nanosleep;
+        let (what, place) = look_until_blocked(sleeping, call, &mut WaitPlaces::new());
+        assert_eq!(what, BlockedIn::Timer);
+        let place = place.unwrap();
+        assert!(place.contains("shows_where_a_thread_sleeps"), "{place}");
+        drop(end);
+    }
+
+    fn look_until_blocked(
+        tid: i32,
+        call: libc::c_long,
+        places: &mut WaitPlaces,
+    ) -> (BlockedIn, Option<Box<str>>) {
         let process = i32::try_from(std::process::id()).unwrap();
         let found = ExistingThread { tid, process };
         let path = format!("/proc/{process}/task/{tid}/syscall");
@@ -325,7 +350,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(5));
             let text = std::fs::read_to_string(&path).unwrap();
             let what = classify_wait(found, 'S', Some(&text));
-            if let Some(what) = what.filter(|_| text.starts_with(&libc::SYS_futex.to_string())) {
+            if let Some(what) = what.filter(|_| text.starts_with(&call.to_string())) {
                 let (place, what) = find_wait_place(found, what, Some(&text), places);
                 return (what, place);
             }

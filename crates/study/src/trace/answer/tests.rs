@@ -1,0 +1,268 @@
+//! What is concluded of services whose truth is known.
+
+use super::super::{findings, waiters};
+use pinwise_record::{
+    BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord, TraceSource, WaitCauses,
+};
+
+use super::*;
+
+const ELAPSED_S: f64 = 5.0;
+
+/// A thread that was on CPUs and queued for this long, and what looks found it blocked in.
+struct Life {
+    thread: i32,
+    name: &'static str,
+    cpu_s: f64,
+    wait_s: f64,
+    looks: Vec<(BlockedIn, u64)>,
+    is_idle: bool,
+}
+
+fn life(thread: i32, name: &'static str, cpu_s: f64, looks: &[(BlockedIn, u64)]) -> Life {
+    Life {
+        thread,
+        name,
+        cpu_s,
+        wait_s: 0.0,
+        looks: looks.to_vec(),
+        is_idle: false,
+    }
+}
+
+/// The main thread of most services.
+fn sleeper() -> Life {
+    Life {
+        is_idle: true,
+        ..life(7, "main", 0.0, &[(BlockedIn::Timer, 50)])
+    }
+}
+
+/// A traced process of these threads.
+fn trace(lives: &[Life]) -> TraceRecord {
+    let text = include_str!("../../../../../tests/data/records/trace.json");
+    let mut record: TraceRecord = serde_json::from_str(text).unwrap();
+    record.source = TraceSource::Process {
+        pid: 7,
+        name: "service".to_owned(),
+    };
+    record.elapsed_s = ELAPSED_S;
+    record.figures.lost = Default::default();
+    let like = record.threads[0].clone();
+    let threads = lives.iter().map(|life| ThreadRecord {
+        thread: life.thread,
+        process: Some(7),
+        name: life.name.to_owned(),
+        cpu_s: life.cpu_s,
+        wait_s: Some(life.wait_s),
+        switches: Some(10_000),
+        preemptions: Some(0),
+        ..like.clone()
+    });
+    record.threads = threads.collect();
+    let blocked = lives.iter().map(|life| {
+        let parts = waiters::rank(life.looks.iter().cloned());
+        let at = |part: &BlockedPart| BlockedPlace {
+            what: part.what.clone(),
+            place: "update_table".to_owned(),
+            looks: part.looks,
+        };
+        BlockedThread {
+            thread: life.thread,
+            name: life.name.to_owned(),
+            looks: parts.iter().map(|part| part.looks).sum(),
+            what: parts[0].what.clone(),
+            places: parts.iter().map(at).collect(),
+            parts,
+            is_idle: life.is_idle,
+            wakes: None,
+            woken_by: Vec::new(),
+        }
+    });
+    let threads: Vec<BlockedThread> = blocked.collect();
+    let parts = waiters::sum_parts(threads.iter());
+    record.blocked = vec![BlockedRecord {
+        process: 7,
+        name: "service".to_owned(),
+        looks: parts.iter().map(|part| part.looks).sum(),
+        parts,
+        threads,
+    }];
+    let waited_s: f64 = lives.iter().map(|life| life.wait_s).sum();
+    let figures = &mut record.figures;
+    figures.totals.threads = lives.len() as u64;
+    figures.totals.cpu_s = lives.iter().map(|life| life.cpu_s).sum();
+    let active = lives.iter().filter(|life| !life.is_idle).count();
+    figures.totals.life_s = Some(ELAPSED_S * active as f64);
+    figures.waits.total_s = Some(waited_s);
+    figures.waits.because = Some(WaitCauses {
+        other_processes_s: waited_s,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    record
+}
+
+fn conclude(record: &mut TraceRecord) {
+    record.header.findings.clear();
+    findings::judge(record, true);
+    findings::add(record, &[], None);
+    fill(record);
+}
+
+#[track_caller]
+fn check(record: &TraceRecord, sentence: &str, advice: &str) {
+    let answer = record.answer.as_ref().unwrap();
+    assert_eq!(answer.sentence, sentence);
+    assert!(answer.advice.contains(advice), "{}", answer.advice);
+}
+
+fn sentence_of<'a>(record: &'a TraceRecord, check: &str) -> &'a str {
+    let mut findings = record.findings.iter();
+    let found = findings.find(|found| found.check == check);
+    &found.unwrap_or_else(|| panic!("{check}")).sentence
+}
+
+#[test]
+fn services_that_hardly_run_are_held_up_by_what_their_threads_wait_for() {
+    let mut lives: Vec<Life> = (8..14)
+        .map(|thread| life(thread, "worker", 0.014, &[(BlockedIn::Socket, 50)]))
+        .collect();
+    lives.push(sleeper());
+    // A child, to which the sockets lead.
+    lives.push(life(20, "backend", 0.2, &[(BlockedIn::Timer, 50)]));
+    let record = trace(&lives);
+    check(
+        &record,
+        "Held up by waiting for a socket at update_table(): its threads spent 85.0 % of their time \
+         waiting for it, 14.2 % asleep (timer) and 0.8 % running.",
+        "strace -f -c -w -p 7",
+    );
+    let said = "worker (6 threads) waited for a socket at update_table() in 85.7 %, \
+                backend (20) for a timer (sleep) at update_table() in 14.3 % of 350 looks";
+    let blocked = sentence_of(&record, "blocked");
+    assert!(blocked.contains(said), "{blocked}");
+}
+
+#[test]
+fn time_asleep_with_a_lock_is_no_time_in_the_lock() {
+    let looks = [(BlockedIn::Mutex, 37), (BlockedIn::Timer, 12)];
+    let worker = |thread| life(thread, "job", 0.01, &looks);
+    let mut lives: Vec<Life> = (8..12).map(worker).collect();
+    lives.push(sleeper());
+    let record = trace(&lives);
+    check(
+        &record,
+        "Held up by a lock at update_table(): its threads spent 75.4 % of their time waiting for \
+         it and 24.4 % asleep (timer).",
+        "Do not sleep or wait while holding it",
+    );
+    let said = sentence_of(&record, "lock_waits");
+    let holder = "Whoever holds it waits meanwhile, mostly for a timer (sleep) at update_table().";
+    assert!(said.contains("(75.4 % of their time)"), "{said}");
+    assert!(said.ends_with(holder), "{said}");
+    // One that computes meanwhile.
+    for life in &mut lives {
+        life.cpu_s *= 100.0;
+    }
+    let said = sentence_of(&trace(&lives), "lock_waits").to_owned();
+    assert!(!said.contains("Whoever"), "{said}");
+}
+
+/// One thread is busy all the time, and six wait for what it hands them.
+fn dispatcher(cpu_s: f64, wait_s: f64, looks: &[(BlockedIn, u64)]) -> TraceRecord {
+    let worker = |thread| life(thread, "worker", 0.06, looks);
+    let mut lives: Vec<Life> = (8..14).map(worker).collect();
+    lives.push(sleeper());
+    lives.push(Life {
+        wait_s,
+        ..life(20, "dispatch", cpu_s, &[(BlockedIn::Lock, 1)])
+    });
+    trace(&lives)
+}
+
+#[test]
+fn the_one_thread_that_others_wait_for_is_named() {
+    check(
+        &dispatcher(3.75, 1.2, &[(BlockedIn::Condition, 50)]),
+        "Limited by one thread: dispatch (20) ran 75.0 % and waited for a CPU 24.0 % of the time; \
+         the others mostly waited for work or another thread (condition variable or similar) at \
+         update_table().",
+        "What that thread runs: pinwise profile --pid 7",
+    );
+    check(
+        &dispatcher(2.0, 2.9, &[(BlockedIn::Mutex, 50)]),
+        "Held up by other programs on its CPUs, in one thread: dispatch (20) waited for a CPU \
+         58.0 % and ran 40.0 % of the time; the others mostly waited for a lock (mutex) at \
+         update_table().",
+        "Stop or move them",
+    );
+    let is_of_one = |record: &TraceRecord| record.verdict().contains("one thread");
+    // Others wait for something else, or it does.
+    assert!(!is_of_one(&dispatcher(
+        4.9,
+        0.0,
+        &[(BlockedIn::Socket, 50)]
+    )));
+    assert!(!is_of_one(&dispatcher(
+        4.0,
+        0.0,
+        &[(BlockedIn::Condition, 50)]
+    )));
+}
+
+#[test]
+fn threads_of_which_one_runs_at_a_time_take_turns() {
+    let turns = |parallel_s, allowed: &str, at: BlockedIn, wait_s| {
+        let worker = |thread| Life {
+            wait_s,
+            ..life(thread, "python3", 0.79, &[(at.clone(), 40)])
+        };
+        let mut lives: Vec<Life> = (8..14).map(worker).collect();
+        lives.push(sleeper());
+        let mut record = trace(&lives);
+        record.figures.totals.parallel_s = parallel_s;
+        for thread in &mut record.threads {
+            thread.allowed = Some(allowed.to_owned());
+        }
+        conclude(&mut record);
+        record
+    };
+    check(
+        &turns(Some(0.1), "0-1", BlockedIn::Condition, 0.05),
+        "Ran one thread at a time (0.95 CPUs in all), perhaps because of a global lock such as \
+         Python's GIL: its threads spent 83.2 % of their time waiting for work or another thread \
+         (condition variable or similar) at update_table(), 15.8 % running and 1.0 % waiting for a \
+         CPU.",
+        "What they run: pinwise profile --pid 7",
+    );
+    // Where they wait says it, too.
+    let mut record = turns(None, "0-1", BlockedIn::Condition, 0.3);
+    for thread in &mut record.blocked[0].threads {
+        thread.places[0].place = "take_gil (libpython3.11.so.1.0)".to_owned();
+    }
+    conclude(&mut record);
+    let start =
+        "Ran one thread at a time (0.95 CPUs in all) because of Python's global lock (GIL): ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let take_turns = |record: &TraceRecord| record.verdict().starts_with("Ran one thread");
+    // Two at once, on one CPU, unknown, at a lock that is known, or held up by others.
+    let condition = || BlockedIn::Condition;
+    assert!(!take_turns(&turns(Some(1.0), "0-1", condition(), 0.05)));
+    assert!(!take_turns(&turns(Some(0.1), "1", condition(), 0.05)));
+    assert!(!take_turns(&turns(None, "0-1", condition(), 0.05)));
+    assert!(!take_turns(&turns(
+        Some(0.1),
+        "0-1",
+        BlockedIn::Mutex,
+        0.05
+    )));
+    let hindered = turns(Some(0.1), "0-1", condition(), 0.3);
+    check(
+        &hindered,
+        "Held up by waiting for work or another thread (condition variable or similar) at \
+         update_table(): its threads spent 78.2 % of their time waiting for it, 15.8 % running and \
+         6.0 % waiting for a CPU.",
+        "What they run: pinwise profile --pid 7",
+    );
+}
