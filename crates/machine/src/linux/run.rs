@@ -119,9 +119,7 @@ impl LinuxMachine {
             CommandPurpose::Measured(workload, request.settings, request.environment_padding),
             request.cpus,
             request.memory,
-            request
-                .bound
-                .map(|bound| (bound, fate_of_orphans(attendant))),
+            request.bound.map(|bound| (bound, choose_fate(attendant))),
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
@@ -183,7 +181,7 @@ impl LinuxMachine {
 }
 
 /// What becomes of bound threads that still run when pinwise ends.
-fn fate_of_orphans(attendant: &dyn Attendant) -> Orphans {
+fn choose_fate(attendant: &dyn Attendant) -> Orphans {
     if attendant.leaves_daemons() {
         Orphans::GoOn
     } else {
