@@ -187,14 +187,7 @@ fn make_jobs(
         Probe::Pause { cpu } => alone(cpu, single::measure_pause),
         Probe::PauseCycles { cpu } => alone(cpu, single::measure_pause_cycles),
         Probe::PauseCounted { cpu } => alone(cpu, counted::measure_pause_cycles),
-        Probe::Hint { cpu, hint } => alone(
-            cpu,
-            match hint {
-                Hint::Yield => single::measure_yield,
-                Hint::TimedPause => single::measure_timed_pause,
-                Hint::MonitoredWait => single::measure_monitored_wait,
-            },
-        ),
+        Probe::Hint { cpu, hint } => alone(cpu, choose_hint_probe(hint)),
         Probe::Tick { cpu } => alone(cpu, single::measure_tick),
         Probe::TimerStep { cpu } => alone(cpu, single::measure_timer_step),
         Probe::Transfer { a, b, home } => {
@@ -232,6 +225,14 @@ fn make_jobs(
             let shared = Waking::new(run, waker, sleeper);
             make_two_jobs(shared, [waker, sleeper], send, Waking::lead, Waking::follow)
         }
+    }
+}
+
+fn choose_hint_probe(hint: Hint) -> fn(&ProbeRun, usize) -> Batches {
+    match hint {
+        Hint::Yield => single::measure_yield,
+        Hint::TimedPause => single::measure_timed_pause,
+        Hint::MonitoredWait => single::measure_monitored_wait,
     }
 }
 

@@ -114,14 +114,12 @@ impl LinuxMachine {
         // Discarded: throttling between runs belongs to no run.
         let _between = self.take_own_throttling();
         let before = self.counters.totals();
-        let orphans = fate_of_orphans(attendant);
-        let bound = request.bound.map(|bound| (bound, orphans));
         let (child, started) = self.start_command(
             &workload.command,
             CommandPurpose::Measured(workload, request.settings, request.environment_padding),
             request.cpus,
             request.memory,
-            bound,
+            request.bound.map(|bound| (bound, choose_fate(attendant))),
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
@@ -183,7 +181,7 @@ impl LinuxMachine {
 }
 
 /// What becomes of bound threads that still run when pinwise ends.
-fn fate_of_orphans(attendant: &dyn Attendant) -> Orphans {
+fn choose_fate(attendant: &dyn Attendant) -> Orphans {
     if attendant.leaves_daemons() {
         Orphans::GoOn
     } else {

@@ -129,14 +129,14 @@ impl Times {
 
 /// Fills in the answer of a record with all its findings; of a whole machine, which is no program,
 /// there is none.
-pub(super) fn fill(record: &mut TraceRecord) {
+pub(super) fn write(record: &mut TraceRecord) {
     record.answer = match record.source {
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => None,
-        _ => write(record),
+        _ => compose(record),
     };
 }
 
-fn write(record: &TraceRecord) -> Option<TraceAnswer> {
+fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
     let times = Times::read(record)?;
     if times.all_s() <= 0.0 {
         return None;

@@ -389,8 +389,8 @@ mod tests {
     fn judge_again(record: &mut TraceRecord) {
         record.header.findings.clear();
         super::super::findings::judge(record, true);
-        super::super::findings::add(record, &[], None);
-        super::super::answer::fill(record);
+        super::super::findings::add_live(record, &[], None);
+        super::super::answer::write(record);
     }
 
     /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for

@@ -49,11 +49,11 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         record.header.findings.extend(report_little_waste(record));
     }
     sort(record);
-    answer::fill(record);
+    answer::write(record);
 }
 
 /// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
-pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
+pub(super) fn add_live(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
     let at_lock = find_lock_waits(record);
     let lock_share = at_lock.as_ref().map_or(0.0, share_of);
     let blocking = find_blocking(record, counted_cpu_s);
@@ -349,7 +349,7 @@ fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     let rate = far as f64 / figures.totals.cpu_s.max(1e-3);
     let unseen = (moves.unknown, "unseen");
     let parts: Vec<String> = moves
-        .crossings()
+        .list_crossings()
         .into_iter()
         .chain([unseen])
         .filter(|(count, _)| *count > 0)

@@ -30,7 +30,7 @@ const MIN_WAKES: u64 = 20;
 const MOSTLY: f64 = 0.8;
 
 /// What threads of each process were blocked in.
-pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
+pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
     let known: BTreeMap<Tid, &ThreadSummary> = summary
         .by_thread
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
 
 /// Time in which threads awaited the end of others, which has no part in what happened: of those
 /// whose life counts.
-pub(super) fn joined_ns(summary: &Summary) -> u64 {
+pub(super) fn joining_ns(summary: &Summary) -> u64 {
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
     let joined = seen.filter_map(|(&thread, seen)| {
         let joins = *seen.looks.get(&pinwise_sched::BlockedIn::Thread)?;

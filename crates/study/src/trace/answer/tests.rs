@@ -106,7 +106,7 @@ fn trace(lives: &[Life]) -> TraceRecord {
 fn conclude(record: &mut TraceRecord) {
     record.header.findings.clear();
     findings::judge(record, true);
-    findings::add(record, &[], None);
+    findings::add_live(record, &[], None);
     fill(record);
 }
 
