@@ -53,7 +53,11 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
 }
 
 /// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
-pub(super) fn add_live(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
+pub(super) fn add_live(
+    record: &mut TraceRecord,
+    tiers: &[Availability],
+    counted_cpu_s: Option<f64>,
+) {
     let at_lock = find_lock_waits(record);
     let lock_share = at_lock.as_ref().map_or(0.0, share_of);
     let blocking = find_blocking(record, counted_cpu_s);

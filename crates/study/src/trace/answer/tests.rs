@@ -107,7 +107,7 @@ fn conclude(record: &mut TraceRecord) {
     record.header.findings.clear();
     findings::judge(record, true);
     findings::add_live(record, &[], None);
-    fill(record);
+    write(record);
 }
 
 #[track_caller]
