@@ -146,7 +146,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         }
     };
     enforcer.restore_unmatched(&mut notify);
-    enforcer.look(&mut notify);
+    enforcer.consider_all(&mut notify);
     if args.once {
         finish(enforcer);
         return Ok(Exit::Done);

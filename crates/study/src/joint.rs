@@ -125,7 +125,7 @@ pub fn run(
 ) -> Result<Comparison, StudyError> {
     search.check()?;
     let (topology, _) = machine.topology()?;
-    let places = places::first_plans(&topology, search.programs.len());
+    let places = places::list_first_plans(&topology, search.programs.len());
     if places.len() < 2 {
         let reason = "nothing to search: this process may use one CPU only";
         return Err(StudyError::Plan(reason.to_owned()));
