@@ -34,6 +34,9 @@ impl Comparison {
             }
             contrast.beside = contrast.components().filter(|_| metric.is_wall());
         }
+        for beside in &mut self.companion_effects {
+            beside.effect = metric.effect(beside.ratio, beside.low, beside.high);
+        }
         let standings: Vec<String> = self.arms.iter().map(|arm| self.standing(arm)).collect();
         for (arm, standing) in self.arms.iter_mut().zip(standings) {
             arm.standing = standing;

@@ -1,6 +1,6 @@
 //! Several arms against a baseline, at one family-wise error level.
 //!
-//! Every arm is compared with the baseline by what the [`Judge`] looks at. Holm's
+//! Every arm is compared with its baseline by what the [`Judge`] looks at. Holm's
 //! procedure (1979) runs at every look over group-sequential levels for α, α/2
 //! … α/m (valid for spending functions whose levels grow with α: Maurer and
 //! Bretz 2013). The interval printed for an arm is at the level at which Holm
@@ -15,7 +15,8 @@ pub use super::decision::{Decision, decide};
 use super::describe::mean;
 use super::inversion::{self, Family};
 use super::judge::Judge;
-pub use super::look::{Contrast, Look};
+use super::look::lowest_cost;
+pub use super::look::{Contrast, Look, Pair};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Figure, Resolution};
 use super::sequential::{Depth, GroupSequential, MIN_PAIRS, Schedule, Spending, least_pairs};
@@ -108,8 +109,10 @@ impl Question {
 /// The running confirmation of arms against a baseline.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
-    baseline: usize,
-    contrasted: Vec<usize>,
+    pairs: Vec<Pair>,
+    /// Columns that compete with each other, their baseline first: each is compared with the best
+    /// of its group.
+    rivals: Vec<Vec<usize>>,
     question: Question,
     /// The value that looks for claims ask about, `ln(ratio)`: 0, or a limit.
     tested: f64,
@@ -120,10 +123,9 @@ pub struct Confirmation {
     scores_before: Vec<Vec<f64>>,
 }
 
-/// What the test of an arm gave at a look.
-struct ArmTest {
-    /// Column of the arm.
-    arm: usize,
+/// What the test of a pair gave at a look.
+struct PairTest {
+    pair: Pair,
     p_value: f64,
     /// Holm's step, from 1, and its nominal level.
     step: usize,
@@ -224,14 +226,23 @@ impl Confirmation {
     /// Compares every other of `arms` columns with `baseline`.
     #[must_use]
     pub fn new(arms: usize, baseline: usize, question: Question) -> Self {
-        let contrasted: Vec<usize> = (0..arms).filter(|&arm| arm != baseline).collect();
-        let designs = (1..=contrasted.len())
+        let others: Vec<usize> = (0..arms).filter(|&arm| arm != baseline).collect();
+        let pairs = others.iter().map(|&arm| Pair { arm, baseline });
+        let rivals = [baseline].into_iter().chain(others.iter().copied());
+        Self::with_pairs(pairs.collect(), vec![rivals.collect()], question)
+    }
+
+    /// Compares these pairs of columns. `rivals`: the columns that compete with each other, in each
+    /// group the baseline first; the winner is sought in the first group.
+    #[must_use]
+    pub fn with_pairs(pairs: Vec<Pair>, rivals: Vec<Vec<usize>>, question: Question) -> Self {
+        let designs = (1..=pairs.len())
             .map(|m| GroupSequential::new(question.spending(m)))
             .collect();
         Self {
-            baseline,
-            scores_before: vec![Vec::new(); contrasted.len()],
-            contrasted,
+            rivals,
+            scores_before: vec![Vec::new(); pairs.len()],
+            pairs,
             question,
             tested: 0.0,
             open_elsewhere: 0,
@@ -252,13 +263,20 @@ impl Confirmation {
     pub fn keep_columns(&mut self, kept: &[usize]) {
         let place = |column: usize| kept.iter().position(|&k| k == column);
         let before = std::mem::take(&mut self.scores_before);
-        let both = self.contrasted.iter().zip(before);
-        let (contrasted, scores_before) = both
-            .filter_map(|(&arm, scores)| Some((place(arm)?, scores)))
+        let keep = |pair: &Pair| {
+            Some(Pair {
+                arm: place(pair.arm)?,
+                baseline: place(pair.baseline)?,
+            })
+        };
+        let both = self.pairs.iter().zip(before);
+        (self.pairs, self.scores_before) = both
+            .filter_map(|(pair, scores)| Some((keep(pair)?, scores)))
             .unzip();
-        self.contrasted = contrasted;
-        self.scores_before = scores_before;
-        self.baseline = place(self.baseline).unwrap_or(0);
+        for rivals in &mut self.rivals {
+            *rivals = rivals.iter().filter_map(|&column| place(column)).collect();
+        }
+        self.rivals.retain(|rivals| !rivals.is_empty());
     }
 
     /// Goes on without the arms behind `dropped`, whose verdicts stand: those that
@@ -281,9 +299,9 @@ impl Confirmation {
     ) -> Option<Look> {
         let seen = LookData::new(data, around, most, &self.question);
         let families: Vec<Box<dyn Family>> = self
-            .contrasted
+            .pairs
             .iter()
-            .map(|&arm| seen.family(&self.question, arm, self.baseline))
+            .map(|pair| seen.family(&self.question, pair.arm, pair.baseline))
             .collect();
         let levels = self.nominal_levels(&families, data.blocks() as f64, most);
         // The open test rejects whatever the closed one does.
@@ -304,8 +322,8 @@ impl Confirmation {
         }
         let contrasts: Vec<Contrast> = (0..families.len())
             .map(|index| {
-                let test = ArmTest {
-                    arm: self.contrasted[index],
+                let test = PairTest {
+                    pair: self.pairs[index],
                     p_value: p_values[index],
                     step: steps[index],
                     level: levels[steps[index] - 1],
@@ -333,16 +351,16 @@ impl Confirmation {
             .collect()
     }
 
-    fn contrast(&self, test: &ArmTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
-        let &ArmTest {
-            arm,
+    fn contrast(&self, test: &PairTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
+        let &PairTest {
+            pair: Pair { arm, baseline },
             p_value,
             step,
             level,
         } = test;
         let Question { alpha, delta, .. } = self.question;
         let estimate = inversion::estimate(family);
-        let mut interval = seen.interval(family, estimate, level, arm, self.baseline);
+        let mut interval = seen.interval(family, estimate, level, arm, baseline);
         if p_value > level && !interval.holds(0.0) {
             interval = Interval {
                 low: interval.low.min(0.0),
@@ -361,13 +379,13 @@ impl Confirmation {
         }
         let caveats = JudgedContrast {
             arm,
-            baseline: self.baseline,
+            baseline,
             judge: self.question.judge,
             estimate,
             level,
             delta,
             decision,
-            contrasts: self.contrasted.len(),
+            contrasts: self.pairs.len(),
             blocks_left: seen.blocks_left,
         }
         .caveats(&seen.spread, seen.around, interval);
@@ -376,6 +394,7 @@ impl Confirmation {
         }
         Contrast {
             arm,
+            baseline,
             estimate,
             interval,
             confidence: 1.0 - alpha / step as f64,
@@ -387,22 +406,19 @@ impl Confirmation {
     }
 
     fn summarise(&self, seen: &LookData<'_>, contrasts: Vec<Contrast>, levels: &[f64]) -> Look {
-        let (winner, _) = contrasts.iter().map(|c| (c.arm, c.estimate)).fold(
-            (self.baseline, 0.0),
-            |best, next| {
-                if next.1 < best.1 { next } else { best }
-            },
-        );
         let strictest = levels
             .get((contrasts.len() + self.open_elsewhere).saturating_sub(1))
             .copied()
             .unwrap_or(self.question.alpha);
-        let behind: Vec<f64> = (0..seen.data.arms())
-            .map(|arm| match arm == winner {
-                true => 0.0,
-                false => self.lowest(arm, winner, seen, &contrasts, strictest),
-            })
-            .collect();
+        let mut behind = vec![0.0; seen.data.arms()];
+        for rivals in &self.rivals {
+            let winner = lowest_cost(rivals, &contrasts);
+            for &arm in rivals.iter().filter(|&&arm| arm != winner) {
+                behind[arm] = self.lowest(arm, winner, seen, &contrasts, strictest);
+            }
+        }
+        let first = self.rivals.first().map_or(&[][..], Vec::as_slice);
+        let winner = lowest_cost(first, &contrasts);
         Look {
             blocks: seen.data.blocks(),
             contrasts,
@@ -415,7 +431,7 @@ impl Confirmation {
     }
 
     /// Lower end of the interval of `arm` against `winner` at `level`: already known if one of them
-    /// is the baseline and that level was used.
+    /// is the other's baseline and that level was used.
     fn lowest(
         &self,
         arm: usize,
@@ -424,20 +440,16 @@ impl Confirmation {
         contrasts: &[Contrast],
         level: f64,
     ) -> f64 {
-        let known = |of: usize| {
+        let known = |arm: usize, baseline: usize| {
             contrasts
                 .iter()
-                .find(|c| c.arm == of && c.nominal_level <= level)
+                .find(|c| (c.arm, c.baseline) == (arm, baseline) && c.nominal_level <= level)
                 .map(|c| c.interval)
         };
-        if winner == self.baseline
-            && let Some(interval) = known(arm)
-        {
+        if let Some(interval) = known(arm, winner) {
             return interval.low;
         }
-        if arm == self.baseline
-            && let Some(interval) = known(winner)
-        {
+        if let Some(interval) = known(winner, arm) {
             return -interval.high;
         }
         let family = seen.family(&self.question, arm, winner);

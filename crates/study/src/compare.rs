@@ -9,6 +9,7 @@
 //! business; nothing here knows a terminal or a file.
 
 mod advice;
+mod answer;
 mod assemble;
 mod budget;
 mod cache_or_clock;
@@ -25,6 +26,7 @@ mod parts;
 mod plan;
 mod recommendation;
 mod results;
+mod rivals;
 mod steadiness;
 mod throttling;
 pub(crate) mod timed_out;

@@ -53,12 +53,7 @@ pub(super) fn record(
         high: finite(contrast.interval.high.exp(), contrast.interval.high),
         confidence: contrast.confidence,
         p_adjusted: contrast.p_adjusted,
-        verdict: match contrast.decision {
-            Decision::Faster => ContrastVerdict::Faster,
-            Decision::Slower => ContrastVerdict::Slower,
-            Decision::Same => ContrastVerdict::Same,
-            Decision::Undecided => ContrastVerdict::Undecided,
-        },
+        verdict: verdict_of(contrast.decision),
         effect: EffectRecord::default(),
         beside: None,
         dropped_after: basis.is_dropped.then_some(blocks),
@@ -88,6 +83,15 @@ pub(super) fn record(
         spread_low: None,
         spread_high: None,
         spread_p_adjusted: None,
+    }
+}
+
+pub(super) const fn verdict_of(decision: Decision) -> ContrastVerdict {
+    match decision {
+        Decision::Faster => ContrastVerdict::Faster,
+        Decision::Slower => ContrastVerdict::Slower,
+        Decision::Same => ContrastVerdict::Same,
+        Decision::Undecided => ContrastVerdict::Undecided,
     }
 }
 
@@ -127,6 +131,6 @@ fn load_levels_record(levels: LoadLevels) -> LoadLevelsRecord {
     }
 }
 
-fn finite(value: f64, check: f64) -> Option<f64> {
+pub(super) fn finite(value: f64, check: f64) -> Option<f64> {
     check.is_finite().then_some(value)
 }

@@ -10,7 +10,7 @@ use super::load::{LoadChange, foreign_load};
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
-use super::{cache_or_clock, caveats, steadiness, throttling};
+use super::{cache_or_clock, caveats, rivals, steadiness, throttling};
 use pinwise_format::{percent, round_percent, signed_percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
@@ -78,7 +78,7 @@ pub(super) fn all(
     findings
         .extend(contrasts.flat_map(|c| of_parts.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));
-    findings.extend(companions::findings(record, plan));
+    findings.extend(companions::findings(record));
     let own_limits = record.arms.iter();
     findings.extend(own_limits.filter_map(|arm| throttling::own_limit(arm, record)));
     findings.extend(throttling::idle_limits(record));
@@ -160,7 +160,8 @@ fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
 }
 
 fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
-    let least = plan.least_blocks(results.columns.len());
+    let contrasts = rivals::pair_columns(plan, &results.columns).pairs.len();
+    let least = plan.least_blocks(contrasts + 1);
     let is_judged = results.stopped != Stopped::Failed && !plan.is_timing;
     let is_short = record.blocks < least && is_judged;
     is_short.then(|| {

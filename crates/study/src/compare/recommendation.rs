@@ -53,6 +53,7 @@ fn quiet_only(
     contrast: &ContrastRecord,
 ) -> Option<(NotRecommended, String)> {
     let is_risky = !gains(contrast.ratio, NEIGHBOUR_COST)
+        && arm.setting.beside.is_empty()
         && is_cornered(record, arm)
         && !gains_beside_others(contrast, record.plan.min_effect);
     is_risky.then(|| {
