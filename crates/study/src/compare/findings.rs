@@ -36,6 +36,8 @@ const STRIKING: f64 = 0.05;
 const VISIBLE_PERCENT: f64 = 0.05;
 /// A smaller share of the CPU time on the requested CPUs is not that placement.
 const COVERED: f64 = 0.99;
+/// Fewer runs of an arm do not show that it always has more threads than another.
+const RUNS_FOR_THREADS: usize = 5;
 /// Runs shorter than this are mostly process start.
 const SHORT_RUN_S: f64 = 0.005;
 
@@ -189,25 +191,31 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
     if record.study == ComparisonStudy::Noise {
         return None;
     }
-    let counts: Vec<(&Arm, u32)> = record
+    let counts: Vec<(&Arm, Vec<u32>)> = record
         .arms
         .iter()
-        .filter_map(|arm| Some((arm, arm.runs.iter().filter_map(|run| run.threads).max()?)))
+        .map(|arm| (arm, arm.runs.iter().filter_map(|run| run.threads).collect()))
+        .filter(|(_, counts): &(&Arm, Vec<u32>)| counts.len() >= RUNS_FOR_THREADS)
         .collect();
+    // How many processes of a pipeline are seen at once changes from run to run.
+    let has_more = |counts: &[u32], others: &[u32]| counts.iter().min() > others.iter().max();
     let differ = |same_command: bool| {
-        counts.iter().any(|(arm, count)| {
+        counts.iter().any(|(arm, counts_of_arm)| {
             counts.iter().any(|(other, others)| {
-                count != others && (!same_command || arm.command == other.command)
+                has_more(counts_of_arm, others) && (!same_command || arm.command == other.command)
             })
         })
     };
     if !differ(false) {
         return None;
     }
-    let listed: Vec<String> = counts
-        .iter()
-        .map(|(arm, count)| format!("{}: {count}", arm.name))
-        .collect();
+    let most = counts.iter().filter_map(|(arm, counts)| {
+        let most = counts.iter().max()?;
+        Some((arm.name.as_str(), *most))
+    });
+    let by_name: BTreeMap<&str, u32> = most.clone().collect();
+    let listed = most.map(|(arm, most)| format!("{arm}: {most}"));
+    let listed: Vec<String> = listed.collect();
     let listed = listed.join(", ");
     let finding = if differ(true) {
         Finding::new(
@@ -227,7 +235,6 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
             "",
         )
     };
-    let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
     Some(finding.with_evidence("threads", json!(by_name)))
 }
 
@@ -457,6 +464,34 @@ mod tests {
     fn example() -> Comparison {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn thread_counts_differ_if_all_runs_say_so() {
+        let mut record = example();
+        let set = |record: &mut Comparison, threads: &[&[u32]]| {
+            record.arms.truncate(threads.len());
+            for (arm, threads) in record.arms.iter_mut().zip(threads) {
+                let runs = arm.runs.iter_mut().zip(threads.iter().cycle());
+                runs.for_each(|(run, threads)| run.threads = Some(*threads));
+            }
+        };
+        let command = record.arms[0].command.clone();
+        record
+            .arms
+            .iter_mut()
+            .for_each(|arm| arm.command.clone_from(&command));
+        // A pipeline, whose processes are not always seen at once.
+        set(&mut record, &[&[2, 2, 4], &[2]]);
+        assert_eq!(thread_counts(&record), None);
+        set(&mut record, &[&[8, 9], &[3, 4]]);
+        let found = thread_counts(&record).unwrap();
+        assert!(found.sentence.contains(": 9, "), "{}", found.sentence);
+        assert_eq!(found.severity, Severity::Warning);
+        for arm in &mut record.arms {
+            arm.runs.truncate(RUNS_FOR_THREADS - 1);
+        }
+        assert_eq!(thread_counts(&record), None);
     }
 
     #[test]

@@ -299,7 +299,7 @@ test('every arm is advised once, the one to use first', () => {
   const quiet = comparison({
     verdict: { kind: 'best', not_recommended: 'quiet_only' },
   });
-  expect(said(quiet)[0]).toEqual(['Not recommended', ['b']]);
+  expect(said(quiet)[0]).toEqual(['Ahead, but not recommended', ['b']]);
   const marked = (record: Comparison): string[] =>
     armLines(record).flatMap(({ name, isBest }) => (isBest ? [name] : []));
   expect(marked(comparison())).toEqual(['b']);

@@ -162,6 +162,9 @@ export interface AdviceGroup {
   arms: ArmLine[];
 }
 
+/** The best arm if it is not recommended: the others are no better. */
+const AHEAD = 'Ahead, but not recommended';
+
 /** What to do with the arms, each named once, as their standings in the record have it. */
 export function adviceGroups(
   record: Comparison,
@@ -173,7 +176,7 @@ export function adviceGroups(
   const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
     if (line.name === used)
       return record.verdict?.not_recommended
-        ? ['Not recommended', 'open']
+        ? [AHEAD, 'open']
         : ['Use', 'use'];
     switch (line.standing) {
       case 'baseline':
@@ -200,7 +203,7 @@ export function adviceGroups(
   );
   const order = [
     'Use',
-    'Not recommended',
+    AHEAD,
     `Also ${better}`,
     'Baseline',
     'Same',
