@@ -104,7 +104,7 @@ fn limits_of_cgroups_of_version_2() {
         &[
             "processes=1 is best",
             "The verdict holds under the limit of 1.5 CPUs here",
-            "One thread fits into the limit.",
+            "Run one busy thread, which fits into the limit.",
             "status 0",
         ],
     );

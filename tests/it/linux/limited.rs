@@ -105,7 +105,7 @@ fn a_permanent_limit_is_part_of_the_place() {
     assert!(finding("throttled").is_none(), "{out}");
     let limit = finding("cpu_limit").unwrap_or_else(|| panic!("{out}"));
     assert_eq!(limit["evidence"]["limit_cpus"], 0.3);
-    assert!(out.contains("Even one thread exceeds the limit."), "{out}");
+    assert!(out.contains("Raise the limit to 1 CPU:"), "{out}");
     let held_s = |run: &Value| run["throttled_s"].as_f64().unwrap();
     assert!(
         runs_of(&record).iter().any(|run| held_s(run) > 0.0),

@@ -109,6 +109,7 @@ fn ids_must_be_known_and_unique() {
         assert!(refused(&store, "x").contains("no record"));
         let several = refused(&store, "ab");
         assert!(several.contains("ab1, ab2"), "{several}");
+        assert_eq!(store.load("b1").unwrap().entry.id, "ab1");
         // A prefix that is a whole id means that record alone.
         for id in ["a", "ab\u{10ffff}", "a'b\\\"; --"] {
             assert_eq!(store.load(id).unwrap().entry.id, id);

@@ -24,7 +24,7 @@ pub(super) struct Choice<'a> {
 }
 
 /// What a companion changes for an arm.
-pub(super) struct Change {
+struct Change {
     companion: String,
     /// Column of the arm beside it.
     beside: usize,

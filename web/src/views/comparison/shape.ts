@@ -60,6 +60,8 @@ export interface ArmLine {
   low: number | null;
   high: number | null;
   contrast: ContrastRecord | null;
+  /** What it is compared with, if that is not the record's baseline. */
+  against: string | null;
 }
 
 const orNull = (value: unknown): number | null =>
@@ -127,6 +129,10 @@ export function armLines(record: Comparison): ArmLine[] {
       low: orNull(arm.estimate?.low),
       high: orNull(arm.estimate?.high),
       contrast: contrast ?? null,
+      against:
+        contrast?.baseline === record.baseline
+          ? null
+          : (contrast?.baseline ?? null),
     };
   });
   const cost = (line: ArmLine): number =>
@@ -194,7 +200,16 @@ export function adviceGroups(
         return ['Undecided', 'open'];
     }
   };
-  const groups = [...groupBy(lines, (line) => groupOf(line)[0])].map(
+  const beside = (name: string | undefined): string =>
+    JSON.stringify(
+      record.arms?.find((arm) => arm.name === name)?.setting?.beside ?? [],
+    );
+  // What a companion costs an arm is no reason to avoid the arm.
+  const choices = lines.filter(
+    ({ name, contrast }) =>
+      name === used || !contrast || beside(name) === beside(contrast.baseline),
+  );
+  const groups = [...groupBy(choices, (line) => groupOf(line)[0])].map(
     ([word, arms]): AdviceGroup => ({
       word,
       standing: groupOf(arms[0])[1],
@@ -263,10 +278,11 @@ export function ratioLines(
 ): RatioLine[] {
   return filterMap(
     lines,
-    ({ name, standing, word, isBest, colour, contrast }) => {
+    ({ name, standing, word, isBest, colour, contrast, against }) => {
       const ratios = ratiosOf(contrast?.effect);
       if (!ratios) return null;
-      const of = { name, standing, word, isBest, colour };
+      const shown = against === null ? name : `${name}, against ${against}`;
+      const of = { name: shown, standing, word, isBest, colour };
       const line = { ...of, ...ratios, ...wordsOf(contrast?.effect) };
       return { line, contrast };
     },
