@@ -18,7 +18,7 @@ use pinwise_stats::verdict::Words;
 
 use built_in::{BUILT_IN, CPU, WALL};
 pub use built_in::{BuiltInMetric, Counts, RunFigures};
-pub use json_path::JsonPath;
+use json_path::JsonPath;
 
 /// Largest compiled regular expression, bytes: it bounds the time that matching takes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;

@@ -53,12 +53,12 @@ fn a_companion_is_there_for_its_arm_only() {
 /// Two commands that print their figure: `b` is faster alone, and no faster beside the noise.
 fn compare_commands(more: &[&str]) -> (String, serde_json::Value, Trial) {
     let trial = Trial::new();
-    let command = |name: &str, alone: u32| {
+    let command = |alone: u32| {
         format!(
-            "--command={name}=kill -0 $(cat running) && cost=200 || cost={alone}; echo cost=$cost$(date +%N | cut -c 1-3)"
+            "--command=kill -0 $(cat running) && cost=200 || cost={alone}; echo cost=$cost$(date +%N | cut -c 1-3)"
         )
     };
-    let (a, b) = (command("a", 100), command("b", 90));
+    let (a, b) = (command(100), command(90));
     let arguments = [
         "compare",
         "--shell=sh",
@@ -68,8 +68,9 @@ fn compare_commands(more: &[&str]) -> (String, serde_json::Value, Trial) {
         NOISE,
     ];
     let ready = ["--beside-ready", "kill -0 $(cat running)", &a, &b];
+    let names = ["--name=a", "--name=b"];
     let metric = ["--metric", "regex:cost=([0-9]+) lower"];
-    let all = [&arguments[..], &ready, &metric, more].concat();
+    let all = [&arguments[..], &ready, &names, &metric, more].concat();
     let output = trial.pinwise(&all).output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let err = String::from_utf8_lossy(&output.stderr);
