@@ -36,10 +36,10 @@ pub(super) fn print_variables(variables: &[(String, String)], terminal: &Termina
         return;
     }
     let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-    terminal.note(&format!(
-        "A program counts one CPU where its first thread is bound, so {} passes it the number (a variable that you set stays).",
-        names.join(", ")
-    ));
+    terminal.note(
+        "A bound program gets OMP_NUM_THREADS and the like, set to its number of CPUs (-v: all).",
+    );
+    log::info!("set for bound programs: {}", names.join(", "));
 }
 
 /// Prints how much of the CPU time ran on the requested CPUs.

@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
 use super::args::{self, HelpExtent};
+use super::parser_words::one_line;
 use super::plan::is_program;
 use pinwise_spin::table::algorithms;
 
@@ -169,6 +170,15 @@ pub(super) fn explain(error: &Error, arguments: &[OsString]) -> Option<String> {
             let has = |kind, name: &str| word(kind).is_some_and(|word| word.starts_with(name));
             let is_twice =
                 has(ContextKind::InvalidArg, "[COMMAND") && has(ContextKind::PriorArg, "[COMMAND");
+            let line = one_line(error);
+            let names_one = |names: [&str; 3]| names.iter().any(|name| line.contains(name));
+            if names_one(["--pid <", "--unit <", "--cgroup <"])
+                && names_one(["--limit <", "--exclusive <", "--isolate <"])
+            {
+                return Some(format!(
+                    "{line}: a running service stays in its cgroup; give its command after --, so that each run starts it, or set the limit yourself: systemctl set-property UNIT CPUQuota=100%"
+                ));
+            }
             is_twice.then(|| {
                 "words stand before -- and a command after it: keep one; every value has its option, as in --place A --place B".to_owned()
             })

@@ -100,7 +100,7 @@ fn cgroups_of_version_2_limit_and_are_removed() {
         &[
             "processes=1 is best",
             "The verdict holds under the limit of 1.5 CPUs here",
-            "One thread fits into the limit.",
+            "Run one busy thread, which fits into the limit.",
             "status 0",
         ],
     );

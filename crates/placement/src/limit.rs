@@ -131,6 +131,12 @@ impl CpuLimit {
         )
     }
 
+    /// A request below the limit, of Kubernetes: `450m` of `500m`.
+    #[must_use]
+    pub fn kubernetes_request(self) -> String {
+        format!("{}m", (self.quota_us * 900 / self.period_us).max(1))
+    }
+
     /// Threads that can be busy all the time, at least one.
     #[must_use]
     pub fn threads(self) -> usize {
@@ -170,6 +176,7 @@ mod tests {
             (half.kubernetes_quantity(), half.threads()),
             ("500m".to_owned(), 1)
         );
+        assert_eq!(half.kubernetes_request(), "450m");
         assert_eq!(half.to_string(), "0.5/20ms");
         assert_eq!(limit(2.5, 100).unwrap().threads(), 2);
         for cpus in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {

@@ -12,7 +12,9 @@ use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::open_enum;
 use super::run::{Phase, RunRecord, ThreadTime};
 use super::service::ServiceRecord;
-use super::setting::{CompanionFigureRecord, SettingRecord};
+use super::setting::{
+    CompanionEffectRecord, CompanionFigureRecord, CompanionRecord, SettingRecord,
+};
 use super::tier::TraceTier;
 use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
@@ -87,6 +89,9 @@ pub struct Comparison {
     /// Figures of commands that ran beside arms, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<CompanionFigureRecord>,
+    /// What companions change for each arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub companion_effects: Vec<CompanionEffectRecord>,
 }
 
 open_enum! {
@@ -463,6 +468,13 @@ impl Comparison {
             VerdictKind::Undecided => None,
         }?;
         self.arms.iter().find(|arm| arm.name == *name)
+    }
+
+    /// What ran beside an arm; arms with different companions do not compete.
+    #[must_use]
+    pub fn companions_of(&self, arm: &str) -> &[CompanionRecord] {
+        let arm = self.arms.iter().find(|other| other.name == arm);
+        arm.map_or(&[], |arm| &arm.setting.beside)
     }
 
     /// The name of the machine it ran on.

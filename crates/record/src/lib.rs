@@ -159,8 +159,8 @@ pub use search::{
 };
 pub use service::{Applied, AppliedInterrupt, AppliedMemory, AppliedNode, ServiceRecord};
 pub use setting::{
-    AloneRecord, CompanionCostRecord, CompanionFigureRecord, CompanionRecord, CpuLimitRecord,
-    SettingRecord,
+    AloneRecord, CompanionCostRecord, CompanionEffectRecord, CompanionFigureRecord,
+    CompanionRecord, CpuLimitRecord, SettingRecord,
 };
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::open_enum;
-use pinwise_format::{signed_percent, signed_range};
+use pinwise_format::{signed_percent, signed_range, three_digits};
 use pinwise_workload::{Better, Metric};
 
 open_enum! {
@@ -108,6 +108,14 @@ impl MetricRecord {
     }
 }
 
+/// From this change on, per cent, a factor says more: nobody reads +58003 % as 581 times.
+const FACTOR_FROM: f64 = 900.0;
+
+/// A change, per cent, as a factor.
+fn factor(percent: f64) -> String {
+    three_digits(1.0 + percent / 100.0)
+}
+
 impl EffectRecord {
     /// A change of `value` per cent, within these ends.
     #[must_use]
@@ -117,8 +125,14 @@ impl EffectRecord {
             value,
             low,
             high,
-            text: signed_percent(value / 100.0),
+            text: match value >= FACTOR_FROM {
+                true => format!("×{}", factor(value)),
+                false => signed_percent(value / 100.0),
+            },
             interval: match (low, high) {
+                (Some(low), Some(high)) if high >= FACTOR_FROM => {
+                    format!("×{} to ×{}", factor(low), factor(high))
+                }
                 (Some(low), Some(high)) => signed_range(low / 100.0, high / 100.0),
                 _ => String::new(),
             },
@@ -209,6 +223,9 @@ mod tests {
         check_effect("json:.run.seconds lower", ["faster", "slower"], cost);
         check_effect("regex:x lower", ["better", "worse"], cost);
         check_effect("regex:x higher", ["better", "worse"], rate);
+        let large = MetricRecord::new(&"wall".parse().unwrap(), "");
+        let large = large.effect(581.0, Some(8.5), Some(600.0));
+        assert_eq!(large.describe_with_interval(), "×581 (×8.50 to ×600)");
         check_effect(
             "prometheus:rate(requests_total) higher",
             ["better", "worse"],

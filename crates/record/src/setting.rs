@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::contrast::ContrastVerdict;
 use super::metric::{EffectRecord, MetricRecord};
 use super::run::MetricReading;
 use pinwise_placement::CpuLimit;
@@ -75,6 +76,28 @@ pub struct CompanionCostRecord {
     /// The companion's cost beside the arm, divided by its cost alone.
     pub ratio: f64,
     /// The change of its figure, with a 95 % interval.
+    pub effect: EffectRecord,
+}
+
+/// What a companion changes for an arm: the arm beside it against the same arm without.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CompanionEffectRecord {
+    /// Name of the companion.
+    pub companion: String,
+    /// Name of the arm, without the companion's.
+    pub arm: String,
+    /// The arm's cost beside the companion, divided by its cost without.
+    pub ratio: f64,
+    /// Lower end of its interval; `null` with too few blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, that of all contrasts together.
+    pub confidence: f64,
+    /// Is the arm faster or slower beside it?
+    pub verdict: ContrastVerdict,
+    /// The change of the figure, with its interval.
     pub effect: EffectRecord,
 }
 

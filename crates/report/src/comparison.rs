@@ -135,6 +135,7 @@ fn format_arms_table(record: &Comparison) -> String {
         false => &["spread", "CPUs", "typical", "interval"],
     };
     let mut text = table_without(first_to_hide, &[], &header, rows);
+    text.push_str(&other_baselines(record));
     let dropped: Vec<&str> = record
         .arms
         .iter()
@@ -147,6 +148,23 @@ fn format_arms_table(record: &Comparison) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What changes are against where that is not the baseline; empty if it always is.
+fn other_baselines(record: &Comparison) -> String {
+    let contrasts = record.contrasts.iter();
+    let others = contrasts.filter(|contrast| contrast.baseline != record.baseline);
+    let others = others.map(|c| format!("that of {} against {}", c.arm, c.baseline));
+    let others: Vec<String> = others.collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    let line = format!(
+        "Change: against {}; {}.",
+        record.baseline,
+        others.join(", ")
+    );
+    format!("{}\n", paragraph("  ", "    ", &style::visible(&line)))
 }
 
 /// The table of an experiment with one arm, with the interval of its median.

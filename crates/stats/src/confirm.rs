@@ -13,7 +13,8 @@ pub use super::decision::{Decision, decide};
 use super::describe::mean;
 use super::inversion::{self, Family};
 use super::judge::Judge;
-pub use super::look::{Contrast, Look};
+use super::look::lowest_cost;
+pub use super::look::{Contrast, Look, Pair};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Figure, Resolution};
 use super::sequential::{Depth, GroupSequential, MIN_PAIRS, Schedule, Spending, least_pairs};
@@ -106,8 +107,10 @@ impl Question {
 /// The comparison of arms with a baseline over all looks.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
-    baseline: usize,
-    contrasted: Vec<usize>,
+    pairs: Vec<Pair>,
+    /// Columns that compete with each other, their baseline first: each is compared with the best
+    /// of its group.
+    rivals: Vec<Vec<usize>>,
     question: Question,
     /// The value that looks for claims test, `ln(ratio)`: 0, or a limit.
     tested: f64,
@@ -119,10 +122,9 @@ pub struct Confirmation {
     scores_before: Vec<Vec<f64>>,
 }
 
-/// The test of an arm at a look.
-struct ArmTest {
-    /// Column of the arm.
-    arm: usize,
+/// The test of a pair at a look.
+struct PairTest {
+    pair: Pair,
     p_value: f64,
     /// The number of arms that Holm divided α by.
     step: usize,
@@ -225,14 +227,23 @@ impl Confirmation {
     /// Compares every other of `arms` columns with `baseline`.
     #[must_use]
     pub fn new(arms: usize, baseline: usize, question: Question) -> Self {
-        let contrasted: Vec<usize> = (0..arms).filter(|&arm| arm != baseline).collect();
-        let designs = (1..=contrasted.len())
+        let others: Vec<usize> = (0..arms).filter(|&arm| arm != baseline).collect();
+        let pairs = others.iter().map(|&arm| Pair { arm, baseline });
+        let rivals = [baseline].into_iter().chain(others.iter().copied());
+        Self::with_pairs(pairs.collect(), vec![rivals.collect()], question)
+    }
+
+    /// Compares these pairs of columns. `rivals`: the columns that compete with each other, in each
+    /// group the baseline first; the winner is sought in the first group.
+    #[must_use]
+    pub fn with_pairs(pairs: Vec<Pair>, rivals: Vec<Vec<usize>>, question: Question) -> Self {
+        let designs = (1..=pairs.len())
             .map(|m| GroupSequential::new(question.choose_spending(m)))
             .collect();
         Self {
-            baseline,
-            scores_before: vec![Vec::new(); contrasted.len()],
-            contrasted,
+            rivals,
+            scores_before: vec![Vec::new(); pairs.len()],
+            pairs,
             question,
             tested: 0.0,
             open_elsewhere: 0,
@@ -253,13 +264,20 @@ impl Confirmation {
     pub fn keep_columns(&mut self, kept: &[usize]) {
         let place = |column: usize| kept.iter().position(|&k| k == column);
         let before = std::mem::take(&mut self.scores_before);
-        let both = self.contrasted.iter().zip(before);
-        let (contrasted, scores_before) = both
-            .filter_map(|(&arm, scores)| Some((place(arm)?, scores)))
+        let keep = |pair: &Pair| {
+            Some(Pair {
+                arm: place(pair.arm)?,
+                baseline: place(pair.baseline)?,
+            })
+        };
+        let both = self.pairs.iter().zip(before);
+        (self.pairs, self.scores_before) = both
+            .filter_map(|(pair, scores)| Some((keep(pair)?, scores)))
             .unzip();
-        self.contrasted = contrasted;
-        self.scores_before = scores_before;
-        self.baseline = place(self.baseline).unwrap_or(0);
+        for rivals in &mut self.rivals {
+            *rivals = rivals.iter().filter_map(|&column| place(column)).collect();
+        }
+        self.rivals.retain(|rivals| !rivals.is_empty());
     }
 
     /// Continues without the arms of `dropped`, whose verdicts are final. Those whose difference was
@@ -282,9 +300,9 @@ impl Confirmation {
     ) -> Option<Look> {
         let seen = LookData::new(data, around, most, &self.question);
         let families: Vec<Box<dyn Family>> = self
-            .contrasted
+            .pairs
             .iter()
-            .map(|&arm| seen.family(&self.question, arm, self.baseline))
+            .map(|pair| seen.family(&self.question, pair.arm, pair.baseline))
             .collect();
         let levels = self.nominal_levels(&families, data.blocks() as f64, most);
         // A cheap check first: the plain test rejects whatever the closed one rejects.
@@ -305,8 +323,8 @@ impl Confirmation {
         }
         let contrasts: Vec<Contrast> = (0..families.len())
             .map(|index| {
-                let test = ArmTest {
-                    arm: self.contrasted[index],
+                let test = PairTest {
+                    pair: self.pairs[index],
                     p_value: p_values[index],
                     step: steps[index],
                     level: levels[steps[index] - 1],
@@ -334,16 +352,16 @@ impl Confirmation {
             .collect()
     }
 
-    fn judge_contrast(&self, test: &ArmTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
-        let &ArmTest {
-            arm,
+    fn judge_contrast(&self, test: &PairTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
+        let &PairTest {
+            pair: Pair { arm, baseline },
             p_value,
             step,
             level,
         } = test;
         let Question { alpha, delta, .. } = self.question;
         let estimate = inversion::estimate(family);
-        let mut interval = seen.widened_interval(family, estimate, level, arm, self.baseline);
+        let mut interval = seen.widened_interval(family, estimate, level, arm, baseline);
         if p_value > level && !interval.holds(0.0) {
             interval = Interval {
                 low: interval.low.min(0.0),
@@ -362,13 +380,13 @@ impl Confirmation {
         }
         let caveats = JudgedContrast {
             arm,
-            baseline: self.baseline,
+            baseline,
             judge: self.question.judge,
             estimate,
             level,
             delta,
             decision,
-            contrasts: self.contrasted.len(),
+            contrasts: self.pairs.len(),
             blocks_left: seen.blocks_left,
         }
         .find_caveats(&seen.spread, seen.around, interval);
@@ -377,6 +395,7 @@ impl Confirmation {
         }
         Contrast {
             arm,
+            baseline,
             estimate,
             interval,
             confidence: 1.0 - alpha / step as f64,
@@ -388,22 +407,19 @@ impl Confirmation {
     }
 
     fn summarise(&self, seen: &LookData<'_>, contrasts: Vec<Contrast>, levels: &[f64]) -> Look {
-        let (winner, _) = contrasts.iter().map(|c| (c.arm, c.estimate)).fold(
-            (self.baseline, 0.0),
-            |best, next| {
-                if next.1 < best.1 { next } else { best }
-            },
-        );
         let strictest = levels
             .get((contrasts.len() + self.open_elsewhere).saturating_sub(1))
             .copied()
             .unwrap_or(self.question.alpha);
-        let behind: Vec<f64> = (0..seen.data.arms())
-            .map(|arm| match arm == winner {
-                true => 0.0,
-                false => self.lower_end(arm, winner, seen, &contrasts, strictest),
-            })
-            .collect();
+        let mut behind = vec![0.0; seen.data.arms()];
+        for rivals in &self.rivals {
+            let winner = lowest_cost(rivals, &contrasts);
+            for &arm in rivals.iter().filter(|&&arm| arm != winner) {
+                behind[arm] = self.lower_end(arm, winner, seen, &contrasts, strictest);
+            }
+        }
+        let first = self.rivals.first().map_or(&[][..], Vec::as_slice);
+        let winner = lowest_cost(first, &contrasts);
         Look {
             blocks: seen.data.blocks(),
             contrasts,
@@ -416,7 +432,7 @@ impl Confirmation {
     }
 
     /// Lower end of the interval of `arm` against `winner` at `level`. It is already known if one of
-    /// them is the baseline and that level was used.
+    /// them is the other's baseline and that level was used.
     fn lower_end(
         &self,
         arm: usize,
@@ -425,20 +441,16 @@ impl Confirmation {
         contrasts: &[Contrast],
         level: f64,
     ) -> f64 {
-        let known = |of: usize| {
+        let known = |arm: usize, baseline: usize| {
             contrasts
                 .iter()
-                .find(|c| c.arm == of && c.nominal_level <= level)
+                .find(|c| (c.arm, c.baseline) == (arm, baseline) && c.nominal_level <= level)
                 .map(|c| c.interval)
         };
-        if winner == self.baseline
-            && let Some(interval) = known(arm)
-        {
+        if let Some(interval) = known(arm, winner) {
             return interval.low;
         }
-        if arm == self.baseline
-            && let Some(interval) = known(winner)
-        {
+        if let Some(interval) = known(winner, arm) {
             return -interval.high;
         }
         let family = seen.family(&self.question, arm, winner);

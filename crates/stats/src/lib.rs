@@ -67,6 +67,7 @@ pub mod inversion;
 pub mod judge;
 pub mod limit;
 mod look;
+pub mod neighbour;
 pub mod normal;
 pub mod outliers;
 pub mod paired;

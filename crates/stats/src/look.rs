@@ -5,11 +5,22 @@ use super::decision::Decision;
 use super::paired::Interval;
 use super::resolution::Resolution;
 
-/// The comparison of one arm with the baseline at a look; sizes are `ln(ratio)`.
+/// Two columns that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// The one that is judged.
+    pub arm: usize,
+    /// What it is compared with.
+    pub baseline: usize,
+}
+
+/// The comparison of one arm with its baseline at a look; sizes are `ln(ratio)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
     /// Column of the arm.
     pub arm: usize,
+    /// Column of what it is compared with.
+    pub baseline: usize,
     /// Estimate of `ln(arm / baseline)`.
     pub estimate: f64,
     /// Interval that is valid at all looks together.
@@ -26,17 +37,40 @@ pub struct Contrast {
     pub caveats: Caveats,
 }
 
+impl Contrast {
+    /// The same seen from the other side: the baseline against the arm.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        let Interval { low, high } = self.interval;
+        Self {
+            arm: self.baseline,
+            baseline: self.arm,
+            estimate: -self.estimate,
+            interval: Interval {
+                low: -high,
+                high: -low,
+            },
+            decision: match self.decision {
+                Decision::Faster => Decision::Slower,
+                Decision::Slower => Decision::Faster,
+                other => other,
+            },
+            ..self
+        }
+    }
+}
+
 /// The state of the comparison after a look.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// Number of blocks looked at.
     pub blocks: usize,
-    /// One per arm that is not the baseline.
+    /// One per pair of columns that is compared.
     pub contrasts: Vec<Contrast>,
-    /// Column with the lowest estimated cost, the baseline included.
+    /// Column with the lowest estimated cost, of the baseline and those that compete with it.
     pub winner: usize,
-    /// By how much each column is at least behind the winner, `ln(ratio)`: 0 for the winner itself,
-    /// negative if it may be ahead.
+    /// By how much each column is at least behind the winner of those that it competes with,
+    /// `ln(ratio)`: 0 for the winner itself, negative if it may be ahead.
     pub behind: Vec<f64>,
     /// Is every arm decided, and does no other beat the winner by δ? Then no more runs are needed.
     pub is_settled: bool,
@@ -68,13 +102,27 @@ impl Look {
     pub fn with_columns(mut self, kept: &[usize], delta: f64) -> Self {
         let place = |column: usize| kept.iter().position(|&k| k == column);
         self.contrasts.retain_mut(|contrast| {
-            let new = place(contrast.arm);
-            contrast.arm = new.unwrap_or(contrast.arm);
+            let new = place(contrast.arm).zip(place(contrast.baseline));
+            (contrast.arm, contrast.baseline) = new.unwrap_or_default();
             new.is_some()
         });
         self.winner = place(self.winner).unwrap_or(0);
         self.behind = kept.iter().map(|&column| self.behind[column]).collect();
         self.settle_within(delta)
+    }
+
+    /// The same look for only the columns that compete with each other, the first of which is
+    /// their baseline.
+    #[must_use]
+    pub fn among(mut self, rivals: &[usize]) -> Self {
+        let is_rival = |column: usize| rivals.contains(&column);
+        self.contrasts
+            .retain(|contrast| is_rival(contrast.arm) && is_rival(contrast.baseline));
+        self.winner = lowest_cost(rivals, &self.contrasts);
+        for (column, behind) in self.behind.iter_mut().enumerate() {
+            *behind = if is_rival(column) { *behind } else { 0.0 };
+        }
+        self
     }
 
     /// The most by which another arm may still beat the winner, `ln(ratio)`.
@@ -91,4 +139,15 @@ impl Look {
         self.is_settled = self.winner_margin() < delta && is_decided;
         self
     }
+}
+
+/// Of columns that compete, the first of which is their baseline, the one with the lowest estimated
+/// cost.
+pub(super) fn lowest_cost(rivals: &[usize], contrasts: &[Contrast]) -> usize {
+    let baseline = rivals.first().copied().unwrap_or(0);
+    let rival = |c: &&Contrast| c.baseline == baseline && rivals.contains(&c.arm);
+    let others = contrasts.iter().filter(rival);
+    let all = others.map(|contrast| (contrast.arm, contrast.estimate));
+    let better = |best: (usize, f64), next: (usize, f64)| if next.1 < best.1 { next } else { best };
+    all.fold((baseline, 0.0), better).0
 }

@@ -256,17 +256,23 @@ impl Sqlite {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
+        let find = |condition: &str| -> rusqlite::Result<Vec<(Entry, String)>> {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM record WHERE id IN (
+                    SELECT id FROM line WHERE {condition} ORDER BY id LIMIT ?2
+                 ) ORDER BY time, rowid"
+            );
+            self.connection
+                .prepare(&sql)?
+                .query_map(params![id, matching::MAX_LISTED + 1], read_entry_and_body)?
+                .collect()
+        };
         // Ids with the same prefix are neighbours in the index.
-        let sql = format!(
-            "SELECT {COLUMNS} FROM record WHERE id IN (
-                SELECT id FROM line
-                WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2
-             ) ORDER BY time, rowid"
-        );
-        self.connection
-            .prepare(&sql)?
-            .query_map(params![id, matching::MAX_LISTED + 1], read_entry_and_body)?
-            .collect()
+        let found = find("id >= ?1 AND id < ?1 || char(0x10FFFF)")?;
+        match found.is_empty() {
+            true => find("substr(id, -length(?1)) = ?1"),
+            false => Ok(found),
+        }
     }
 
     fn select_runs(&self, id: &str) -> rusqlite::Result<Vec<(usize, String)>> {

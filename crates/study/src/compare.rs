@@ -8,6 +8,7 @@
 //! one starts; nothing here prints or writes files.
 
 mod advice;
+mod answer;
 mod assemble;
 mod budget;
 mod cache_or_clock;
@@ -24,6 +25,7 @@ mod parts;
 mod plan;
 mod recommendation;
 mod results;
+mod rivals;
 mod steadiness;
 mod throttling;
 pub(crate) mod timed_out;

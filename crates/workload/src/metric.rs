@@ -4,6 +4,7 @@
 //! better. A metric that a run lacks is an error of that run, never 0.
 
 mod built_in;
+mod json_path;
 mod pattern;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use pinwise_stats::verdict::Words;
 
 use built_in::{BUILT_IN, CPU, WALL};
 pub use built_in::{BuiltInMetric, Counts, RunFigures};
+use json_path::JsonPath;
 
 /// Largest compiled regular expression, bytes: it bounds the time that matching takes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
@@ -43,19 +45,6 @@ pub enum Metric {
     Prometheus(Query, Better),
     /// Seconds per operation of this benchmark, which ran alone.
     Framework(Framework, String),
-}
-
-/// A path such as `.summary.rates[0]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonPath {
-    text: String,
-    steps: Vec<Step>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
-    Key(String),
-    Index(usize),
 }
 
 /// Why a metric's name could not be read.
@@ -104,6 +93,20 @@ pub enum MetricReadError {
         metric: String,
         /// What was found.
         found: String,
+    },
+    /// A program that chooses its unit by the size of the figure would be misread.
+    #[error(
+        "the metric '{metric}' found {found} with the unit '{unit}' behind it, which may be another in the next run: take the unit into the group, '{better}', to read it in seconds"
+    )]
+    Unit {
+        /// The metric.
+        metric: String,
+        /// The number.
+        found: String,
+        /// The unit.
+        unit: String,
+        /// The metric that reads it.
+        better: String,
     },
     /// The kernel reports at least the memory of pinwise, which started the command.
     #[error(
@@ -205,6 +208,7 @@ impl Metric {
             Self::BuiltIn(metric) => metric.unit == "s",
             Self::Framework(..) => true,
             Self::Json(path, Better::Lower) => path.text.ends_with("seconds"),
+            Self::Regex(_, Better::Lower) => self.takes_unit(),
             _ => false,
         }
     }
@@ -214,6 +218,7 @@ impl Metric {
     pub fn is_count(&self) -> Option<bool> {
         let has_time_word = match self {
             Self::BuiltIn(_) | Self::Framework(..) => return Some(!self.is_time()),
+            Self::Regex(..) if self.takes_unit() => return Some(false),
             Self::Regex(regex, _) => {
                 pattern::has_time_word(&pattern::strip_escapes(regex.as_str()))
             }
@@ -228,9 +233,14 @@ impl Metric {
     pub fn unit(&self) -> &'static str {
         match self {
             Self::BuiltIn(metric) => metric.unit,
-            _ if self.is_time() => "s",
+            _ if self.is_time() || self.takes_unit() => "s",
             _ => "",
         }
+    }
+
+    /// Is it a time that is printed with its unit, and read in seconds?
+    fn takes_unit(&self) -> bool {
+        matches!(self, Self::Regex(regex, _) if pattern::takes_unit(regex.as_str()))
     }
 
     /// The unit that a regular expression has after the number; `None` without one, and for other
@@ -343,13 +353,39 @@ impl Metric {
         let found = regex
             .captures(&output)
             .and_then(|captures| captures.get(1).or_else(|| captures.get(0)))
-            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?
-            .as_str()
-            .to_owned();
-        parse_number(&found).ok_or_else(|| MetricReadError::NotANumber {
+            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?;
+        let text = found.as_str();
+        let pattern = regex.as_str();
+        let value = match self.takes_unit() {
+            true => pattern::parse_time(text),
+            false => parse_number(text),
+        };
+        let value = value.ok_or_else(|| MetricReadError::NotANumber {
             metric: self.to_string(),
-            found,
-        })
+            found: text.to_owned(),
+        })?;
+        let unit = pattern::unit_behind(&output[found.end()..]);
+        match unit.filter(|unit| !pattern::names_unit(pattern, unit)) {
+            None => Ok(value),
+            Some(unit) => Err(MetricReadError::Unit {
+                metric: self.to_string(),
+                found: text.to_owned(),
+                unit: unit.to_owned(),
+                better: format!(
+                    "regex:{} {}",
+                    pattern::with_unit_in_group(pattern),
+                    self.direction()
+                ),
+            }),
+        }
+    }
+
+    /// Which direction is good, as on the command line.
+    const fn direction(&self) -> &'static str {
+        match self.better() {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+        }
     }
 
     fn read_json(&self, path: &JsonPath, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
@@ -380,41 +416,6 @@ fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain: String = text.chars().filter(|&c| c != ',' && c != '_').collect();
     plain.parse().ok().filter(|value: &f64| value.is_finite())
-}
-
-impl JsonPath {
-    fn parse(text: &str) -> Option<Self> {
-        let mut steps = Vec::new();
-        for part in text.strip_prefix('.')?.split('.') {
-            let (key, indices) = match part.find('[') {
-                Some(bracket) => part.split_at(bracket),
-                None => (part, ""),
-            };
-            if !key.is_empty() {
-                steps.push(Step::Key(key.to_owned()));
-            }
-            for index in indices.split_terminator(']') {
-                steps.push(Step::Index(index.strip_prefix('[')?.parse().ok()?));
-            }
-            let is_unclosed = !indices.is_empty() && !indices.ends_with(']');
-            if part.is_empty() || is_unclosed {
-                return None;
-            }
-        }
-        Some(Self {
-            text: text.to_owned(),
-            steps,
-        })
-    }
-
-    fn follow<'a>(&self, document: &'a serde_json::Value) -> Option<&'a serde_json::Value> {
-        self.steps
-            .iter()
-            .try_fold(document, |value, step| match step {
-                Step::Key(key) => value.get(key),
-                Step::Index(index) => value.get(index),
-            })
-    }
 }
 
 impl FromStr for Metric {
@@ -467,10 +468,7 @@ fn split_direction<'a>(text: &str, rest: &'a str) -> Result<(&'a str, Better), M
 
 impl fmt::Display for Metric {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self.better() {
-            Better::Lower => "lower",
-            Better::Higher => "higher",
-        };
+        let word = self.direction();
         match self {
             Self::BuiltIn(metric) => out.write_str(metric.names[0]),
             Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),

@@ -49,9 +49,14 @@ pub(in crate::cli) const NOTHING_TO_APPLY: &str =
 impl Answer {
     /// Would applying it leave the program as the system runs it anyway?
     pub(in crate::cli) fn has_nothing_to_apply(&self) -> bool {
+        // A companion was part of the question, and is nothing to apply.
+        let own = SettingRecord {
+            beside: Vec::new(),
+            ..self.setting.clone()
+        };
         self.nothing_to_apply.is_some()
             && self.placement == "os-default"
-            && self.setting == SettingRecord::default()
+            && own == SettingRecord::default()
     }
 
     /// What the output for a tool needs beside the placement.
@@ -196,7 +201,17 @@ fn not_recommended_error(id: &str, advice: &str, hint: &str) -> anyhow::Error {
 /// The best arm of a comparison, or without one the arm with the best estimate.
 fn find_likely_best(record: &Comparison) -> Option<&str> {
     let contrasts = record.contrasts.iter();
-    let best = contrasts.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let competing = contrasts.filter_map(|contrast| {
+        let beside = record.companions_of(&contrast.arm);
+        let is_choice = record.companions_of(&contrast.baseline) == beside;
+        is_choice.then_some((contrast, beside.is_empty()))
+    });
+    // An arm beside a companion is what was asked about.
+    let best = competing.min_by(|(a, a_is_alone), (b, b_is_alone)| {
+        let order = a_is_alone.cmp(b_is_alone);
+        order.then(a.ratio.total_cmp(&b.ratio))
+    });
+    let best = best.map(|(contrast, _)| contrast);
     let best = best.map(|contrast| contrast.arm.as_str());
     record.best.as_deref().or(best)
 }

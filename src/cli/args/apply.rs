@@ -27,7 +27,7 @@ pub struct ApplyArgs {
     /// What else to do.
     #[command(subcommand)]
     pub action: Option<ApplyAction>,
-    /// Apply the best arm of this stored record: its id, a unique prefix, or
+    /// Apply the best arm of this stored record: its id, a unique beginning or end, or
     /// last
     #[arg(value_name = "RECORD", conflicts_with = "place")]
     pub record: Option<String>,

@@ -91,7 +91,7 @@ pub struct HistoryArgs {
 Tags are part of the record and are exported with it. Lists and pages can be
 filtered by them: pinwise record history --tag nightly.")]
 pub struct TagArgs {
-    /// Records by id, its prefix, `last`, or `last~1` (the one before)
+    /// Records by id, its beginning or end, `last`, or `last~1` (the one before)
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Add a tag

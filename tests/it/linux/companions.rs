@@ -45,8 +45,93 @@ fn a_companion_is_there_for_its_arm_only() {
             assert_eq!(run["exit"], 0, "{run}");
         }
     }
-    let findings = record["findings"].to_string();
-    assert!(findings.contains("Beside noise: os-default "), "{findings}");
+    let said = record["verdict"]["sentence"].as_str().unwrap();
+    assert!(said.starts_with("Beside noise, os-default is "), "{said}");
+}
+
+/// Two commands that print their figure: `b` is faster alone, and no faster beside the noise.
+fn compare_commands(more: &[&str]) -> (String, serde_json::Value, Trial) {
+    let trial = Trial::new();
+    let command = |alone: u32| {
+        format!(
+            "--command=kill -0 $(cat running) && cost=200 || cost={alone}; echo cost=$cost$(date +%N | cut -c 1-3)"
+        )
+    };
+    let (a, b) = (command(100), command(90));
+    let arguments = [
+        "compare",
+        "--shell=sh",
+        "--max-runs",
+        "12",
+        "--beside",
+        NOISE,
+    ];
+    let ready = ["--beside-ready", "kill -0 $(cat running)", &a, &b];
+    let names = ["--name=a", "--name=b"];
+    let metric = ["--metric", "regex:cost=([0-9]+) lower"];
+    let all = [&arguments[..], &ready, &names, &metric, more].concat();
+    let output = trial.pinwise(&all).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{out}{err}");
+    let record = trial.stored();
+    (out, record, trial)
+}
+
+#[test]
+fn an_arm_without_the_companion_does_not_win_over_one_beside_it() {
+    let (out, record, trial) = compare_commands(&["--baseline", "a beside noise"]);
+    let said = record["verdict"]["sentence"].as_str().unwrap();
+    let start = "Beside noise, a is worse by 9";
+    assert!(said.starts_with(start), "{said}");
+    assert!(!said.contains("better than a beside noise by"), "{said}");
+    assert!(
+        said.contains("Without noise: b is better than a by"),
+        "{said}"
+    );
+    let names = [
+        ("a", "a beside noise"),
+        ("b", "a"),
+        ("b beside noise", "a beside noise"),
+    ];
+    for (contrast, (arm, baseline)) in record["contrasts"].as_array().unwrap().iter().zip(names) {
+        assert_eq!(contrast["arm"], arm, "{record}");
+        assert_eq!(contrast["baseline"], baseline, "{record}");
+    }
+    for (effect, arm) in record["companion_effects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(["a", "b"])
+    {
+        assert_eq!(effect["arm"], arm, "{record}");
+        assert!(effect["low"].as_f64().unwrap() > 1.8, "{record}");
+        assert_eq!(effect["verdict"], "slower", "{record}");
+    }
+    let note = "Change: against a beside noise; that of b against a.";
+    assert!(out.contains(note), "{out}");
+    // Nothing of the neighbour is applied: beside it neither is better.
+    let applied = trial.pinwise(&["apply", "last"]).output().unwrap();
+    let err = String::from_utf8_lossy(&applied.stderr);
+    assert!(!err.contains("b is better than a beside noise"), "{err}");
+}
+
+#[test]
+fn the_answer_beside_a_companion_is_about_the_companion() {
+    let (_, record, _) = compare_commands(&[]);
+    let said = record["verdict"]["sentence"].as_str().unwrap();
+    let parts = [
+        "Beside noise, a is worse by 9",
+        " and b is worse by 1",
+        "Without noise: b is better than a by",
+    ];
+    for part in parts {
+        assert!(said.contains(part), "{said}");
+    }
+    assert_ne!(record["best"], "b", "{said}");
+    let contrast = &record["contrasts"][2];
+    assert_eq!(contrast["arm"], "b beside noise", "{record}");
+    assert_eq!(contrast["baseline"], "a beside noise", "{record}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_limit_on_pinwise_itself_is_a_condition_and_no_disturbance() {
     assert!(find_finding(&record, "throttled").is_none(), "{out}");
     let limit = find_finding(&record, "cpu_limit").unwrap_or_else(|| panic!("{out}"));
     assert_eq!(limit["evidence"]["limit_cpus"], 0.3);
-    assert!(out.contains("Even one thread exceeds the limit."), "{out}");
+    assert!(out.contains("Raise the limit to 1 CPU:"), "{out}");
     let held_s = |run: &Value| run["throttled_s"].as_f64().unwrap();
     assert!(
         list_runs(&record).iter().any(|run| held_s(run) > 0.0),

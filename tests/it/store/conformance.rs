@@ -112,6 +112,7 @@ fn unknown_and_ambiguous_ids_are_refused() {
         assert!(refused(&store, "x").contains("no record"));
         let several = refused(&store, "ab");
         assert!(several.contains("ab1, ab2"), "{several}");
+        assert_eq!(store.load("b1").unwrap().entry.id, "ab1");
         // A whole id that is also a prefix of others means only that record.
         for id in ["a", "ab\u{10ffff}", "a'b\\\"; --"] {
             assert_eq!(store.load(id).unwrap().entry.id, id);

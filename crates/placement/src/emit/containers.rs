@@ -112,12 +112,13 @@ pub(super) fn emit_kubernetes(request: &Request<'_>) -> Emission {
 
 /// A pod in the shared pool of CPUs with a limit on its time.
 fn emit_limited_pod(request: &Request<'_>, limit: &CpuLimit) -> Emission {
-    let cpu = limit.kubernetes_quantity();
     let mut pieces = vec![Piece::File {
         path: "pod.yaml, of the container".to_owned(),
         text: format!(
-            "{}resources:\n  limits:\n    cpu: {cpu}\n",
-            write_pod_command(request)
+            "{}resources:\n  requests:\n    # Below the limit: a pod whose requests equal its limits is Guaranteed, and the\n    # static policy gives that one CPUs of its own in place of the limit.\n    cpu: {}\n  limits:\n    cpu: {}\n",
+            write_pod_command(request),
+            limit.kubernetes_request(),
+            limit.kubernetes_quantity()
         ),
     }];
     let verify = format!("kubectl exec POD -- {}", request.own_mask_command());
@@ -129,9 +130,6 @@ fn emit_limited_pod(request: &Request<'_>, limit: &CpuLimit) -> Emission {
         });
     }
     let mut emission = request.emit_pieces(pieces, verify);
-    emission.notes.push(format!(
-        "Without requests, {cpu} is requested as well. Under the static policy, a Guaranteed pod with whole CPUs gets CPUs of its own instead of the shared pool: keep its request below its limit."
-    ));
     if period.is_some() {
         emission.notes.push(
             "The period is the node's, for all its pods, and needs the feature gate CustomCPUCFSQuotaPeriod.".to_owned(),

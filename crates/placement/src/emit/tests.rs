@@ -220,7 +220,10 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
         text(Tool::CgroupV1).contains("echo 10000 > /sys/fs/cgroup/cpu/pinwise/cpu.cfs_quota_us")
     );
     let pod = text(Tool::Kubernetes);
-    assert!(pod.contains("  limits:\n    cpu: 500m\n"), "{pod}");
+    assert!(
+        pod.contains("    cpu: 450m\n  limits:\n    cpu: 500m\n"),
+        "{pod}"
+    );
     assert!(pod.contains("cpuCFSQuotaPeriod: 20ms"), "{pod}");
     for tool in Tool::ALL {
         let emission = emit_limited(tool, 2.0, 100);

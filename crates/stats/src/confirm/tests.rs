@@ -314,3 +314,40 @@ fn arms_that_differ_by_a_factor_have_medians_that_agree() {
         .count();
     assert!(withheld <= 8, "{withheld} of 100");
 }
+
+#[test]
+fn arms_compete_only_with_those_of_their_group() {
+    // Beside a neighbour (columns 2 and 3) everything costs more, and column 3 nothing less than
+    // its baseline; without it, column 1 is faster than column 0.
+    let mut data = Responses::new(4);
+    for block in 0..30u32 {
+        let wiggle = |step: u32| 0.004 * (f64::from(block * step % 11) - 5.0) / 5.0;
+        data.push(&[0.0, -0.1 + wiggle(37), 0.6 + wiggle(23), 0.601 + wiggle(7)]);
+    }
+    let pair = |arm, baseline| Pair { arm, baseline };
+    let pairs = vec![pair(1, 0), pair(2, 0), pair(3, 2), pair(3, 1)];
+    let rivals = vec![vec![2, 3], vec![0, 1]];
+    let mut confirmation = Confirmation::with_pairs(pairs, rivals.clone(), QUESTION);
+    let around = Circumstances::default();
+    let look = confirmation.look(&data, &around, 30.0, Depth::Verdicts);
+    let look = look.unwrap();
+    let decisions: Vec<Decision> = look.contrasts.iter().map(|c| c.decision).collect();
+    let (faster, slower) = (Decision::Faster, Decision::Slower);
+    assert_eq!(decisions, [faster, slower, Decision::Same, slower]);
+    assert_eq!(look.winner, 2);
+    assert!(look.is_settled, "{:?}", look.behind);
+    // Column 0 is behind column 1, not ahead of the noisy ones.
+    assert!((look.behind[0] - 0.1).abs() < 0.01, "{:?}", look.behind);
+    let quiet = look.clone().among(&rivals[1]);
+    assert_eq!((quiet.winner, quiet.contrasts.len()), (1, 1));
+    // Without its baseline, an arm is compared with what is left.
+    confirmation.keep_columns(&[0, 1, 3]);
+    let mut fewer = Responses::new(3);
+    for row in data.rows() {
+        fewer.push(&[row[0], row[1], row[3]]);
+    }
+    let look = confirmation.look(&fewer, &around, 30.0, Depth::Verdicts);
+    let left: Vec<_> = look.unwrap().contrasts;
+    let left: Vec<_> = left.iter().map(|c| (c.arm, c.baseline)).collect();
+    assert_eq!(left, [(1, 0), (2, 1)]);
+}

@@ -28,6 +28,7 @@ fn contrast(low: f64, high: f64, caveats: Caveats) -> Contrast {
     };
     Contrast {
         arm: 1,
+        baseline: 0,
         estimate: 0.5 * (low + high),
         interval,
         confidence: 0.95,

@@ -9,6 +9,7 @@ use crate::resolution::Resolution;
 fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
     Contrast {
         arm,
+        baseline: 0,
         estimate: 0.5 * (low + high),
         interval: Interval { low, high },
         confidence: 0.95,

@@ -90,7 +90,7 @@ impl Postgres {
         visit_all(visit).map_err(|trouble| self.explain(trouble))
     }
 
-    /// The record whose id begins with `id`, or the newest for `last`.
+    /// The record whose id begins or ends with `id`, or the newest for `last`.
     pub(crate) fn load(&self, id: &str) -> Result<Stored, StoreError> {
         let found = self
             .select_matching(id)
@@ -131,17 +131,21 @@ impl Postgres {
         if let Some(exact) = exact {
             return Ok(vec![exact]);
         }
-        // Ids with the same prefix are neighbours in the index.
-        let sql = format!(
-            "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
-             WHERE line.id >= $1 AND line.id < $1 || chr(1114111)
-             ORDER BY line.id LIMIT $2"
-        );
         let limit = to_bigint(matching::MAX_LISTED + 1);
-        let rows = self.link.query(
-            &sql,
-            &[(&replace_nul(id), Type::TEXT), (&limit, Type::INT8)],
-        )?;
+        let find = |condition: &str| {
+            let sql = format!(
+                "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
+                 WHERE {condition} ORDER BY line.id LIMIT $2"
+            );
+            let values: [(&(dyn ToSql + Sync), Type); 2] =
+                [(&replace_nul(id), Type::TEXT), (&limit, Type::INT8)];
+            self.link.query(&sql, &values)
+        };
+        // Ids with the same prefix are neighbours in the index.
+        let mut rows = find("line.id >= $1 AND line.id < $1 || chr(1114111)")?;
+        if rows.is_empty() {
+            rows = find("right(line.id, length($1)) = $1")?;
+        }
         rows.iter().map(read_stored).collect()
     }
 

@@ -13,6 +13,10 @@ use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 
+/// If the answers beside several companions differ.
+pub(super) const BY_COMPANION: &str =
+    "The answer depends on the companion: choose by the one that the program will run beside.";
+
 /// What to do, as a sentence; `None` if the commands that apply the best arm are the advice.
 pub(super) fn write_advice(
     record: &Comparison,

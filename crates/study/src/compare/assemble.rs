@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::advice;
+use super::answer::Answer;
 use super::companions;
 use super::contrast;
 use super::findings;
@@ -12,6 +13,7 @@ use super::outcome::ArmState;
 use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
 use super::results::Results;
+use super::rivals;
 use super::steadiness;
 use super::throttling;
 use super::timed_out;
@@ -70,6 +72,7 @@ pub(super) fn open_record(
         service: plan.service.clone(),
         joint: None,
         companions: Vec::new(),
+        companion_effects: Vec::new(),
     }
 }
 
@@ -223,24 +226,26 @@ pub(super) fn complete_record(
         resolution: results.look.as_ref().and_then(|look| look.resolution),
         least: results
             .question
-            .least_blocks(columns.len().saturating_sub(1)),
+            .least_blocks(rivals::pair_columns(plan, &columns).pairs.len()),
         spent: results.confirmation_time,
     };
     match &results.look {
         Some(look) if results.stopped != Stopped::Failed => {
-            let look = add_dropped_arms(look, &results);
-            record.contrasts = look
-                .contrasts
-                .iter()
-                .map(|c| ContrastRecord {
-                    limit: limit::judge_limit(
-                        c,
-                        results.cpu_contrast(),
-                        &record.metric,
-                        plan,
-                        &setting,
-                    ),
-                    ..contrast::to_record(c, &look, &setting, &results, &columns)
+            let look = add_dropped_arms(look, &results, setting.baseline);
+            let mut seen = BTreeSet::new();
+            // A second contrast of an arm is with the arm without its companion.
+            let of_arms = look.contrasts.iter().filter(|c| seen.insert(c.arm));
+            record.contrasts = of_arms
+                .map(|c| {
+                    let setting = Setting {
+                        baseline: c.baseline,
+                        ..setting
+                    };
+                    let cpu = results.cpu_contrast();
+                    ContrastRecord {
+                        limit: limit::judge_limit(c, cpu, &record.metric, plan, &setting),
+                        ..contrast::to_record(c, &look, &setting, &results, &columns)
+                    }
                 })
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
@@ -313,11 +318,12 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
 }
 
 /// The look with the arms that were dropped before it, as further columns.
-fn add_dropped_arms(look: &Look, results: &Results) -> Look {
+fn add_dropped_arms(look: &Look, results: &Results, baseline: usize) -> Look {
     let mut look = look.clone();
     for (dropped, column) in results.dropped.iter().zip(results.columns.len()..) {
         look.contrasts.push(Contrast {
             arm: column,
+            baseline,
             ..dropped.contrast.clone()
         });
     }
@@ -334,9 +340,10 @@ fn write_verdict(
     columns: &[usize],
 ) {
     let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
-    let choice = remove_placebo(look, placebo, setting.baseline);
-    let is_default = plan.arms[plan.baseline].is_default;
-    let mut outcome = verdict::judge_outcome(&choice, setting.delta, is_default);
+    let look_at_choices = remove_placebo(look, placebo, setting.baseline);
+    let answer = Answer::new(plan, &look_at_choices, setting, columns);
+    let (choice, setting) = (&answer.asked().look, &answer.asked().setting);
+    let mut outcome = answer.outcome();
     let first = record.contrasts.first();
     let known = first.and_then(|contrast| contrast.cpu_time.as_ref());
     let cpu = cpu.filter(|_| known.is_some_and(|known| known.decides));
@@ -348,27 +355,29 @@ fn write_verdict(
     }
     let best = match outcome {
         ComparisonOutcome::Best(column) => Some(columns[column]),
-        ComparisonOutcome::LeaveAlone => Some(plan.baseline),
+        ComparisonOutcome::LeaveAlone => Some(columns[setting.baseline]),
         ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
+    record.companion_effects = answer.record_changes();
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
     let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
-        None => verdict::describe_outcome(outcome, &choice, setting, is_recommended),
+        None => answer.describe(is_recommended),
     };
     sentence.push_str(&describe_screening(record, look));
     sentence.push_str(&throttling::describe_idle_limits(record));
     let limit_conclusion = match outcome {
-        ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, &choice, setting),
+        ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, choice, setting),
         _ => None,
     };
     let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
+        None if answer.is_split => (None, Some(advice::BY_COMPANION.to_owned())),
         None => (
             None,
-            advice::write_advice(record, plan, outcome, best, &choice, setting),
+            advice::write_advice(record, plan, outcome, best, choice, setting),
         ),
     };
     let (mut sentence, advice) = match limit_conclusion {
@@ -385,7 +394,7 @@ fn write_verdict(
     let commands = match (&advice, best) {
         (None, Some(arm)) => advice::list_commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
-            let more = advice::command_that_decides(record, plan, &choice, setting);
+            let more = advice::command_that_decides(record, plan, choice, setting);
             more.into_iter().collect()
         }
         _ => Vec::new(),

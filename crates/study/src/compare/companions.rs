@@ -1,16 +1,17 @@
-//! What companions cost each arm that ran with and without them, and what the arms cost companions
-//! that have figures of their own, as findings.
+//! What the arms cost companions that have figures of their own, and what companions cost the arms
+//! that the answer does not name, as findings.
 
+use super::answer;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
+use super::rivals;
 use pinwise_format::{percent, quantity};
-use pinwise_machine::RunSetting;
 use pinwise_record::{
-    AloneRecord, Arm, CompanionCostRecord, CompanionFigureRecord, Comparison, Direction, Finding,
-    MetricRecord, Phase, Severity,
+    AloneRecord, Arm, CompanionCostRecord, CompanionEffectRecord, CompanionFigureRecord,
+    Comparison, Direction, Finding, MetricRecord, Phase, Severity,
 };
 use pinwise_stats::describe::median;
-use pinwise_stats::paired::{Paired, hodges_lehmann};
+use pinwise_stats::paired::Paired;
 
 /// With fewer blocks no cost is reported.
 const MIN_BLOCKS: usize = 3;
@@ -30,12 +31,13 @@ pub(super) fn judge_costs_to_companions(
             arm.companion()
                 .is_some_and(|other| other.name == companion.name)
         };
+        let all: Vec<&ArmPlan> = plan.arms.iter().collect();
         let arms = plan.arms.iter().zip(&record.arms);
         let costs = arms
             .filter(|(arm, _)| is_beside(arm))
             .filter_map(|(arm, with)| {
-                let name = find_arm_without_companion(plan, arm)
-                    .map_or(&with.name, |at| &record.arms[at].name);
+                let name =
+                    rivals::without(&all, arm).map_or(&with.name, |at| &record.arms[at].name);
                 cost_to_companion(name, with, alone, &metric)
             });
         CompanionFigureRecord {
@@ -79,53 +81,34 @@ fn cost_to_companion(
     })
 }
 
-/// The arm that differs from this one only in having no companion.
-fn find_arm_without_companion(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize> {
-    let (RunSetting::Companion(_), others) = arm.settings.split_last()? else {
-        return None;
-    };
-    let is_without = |without: &ArmPlan| {
-        without.settings == others && without.workload == arm.workload && without.place == arm.place
-    };
-    plan.arms.iter().position(is_without)
-}
-
-/// Sentences for each companion.
-pub(super) fn describe_companions(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
-    let mut costs: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
-    for (with, arm) in plan.arms.iter().enumerate() {
-        let (Some(companion), Some(without)) =
-            (arm.companion(), find_arm_without_companion(plan, arm))
-        else {
-            continue;
-        };
-        let (with, without) = (&record.arms[with], &record.arms[without]);
-        let Some(ratio) = typical_ratio(with, without) else {
-            continue;
-        };
-        let name = companion.name.as_str();
-        match costs.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, arms)) => arms.push((without.name.as_str(), ratio)),
-            None => costs.push((name, vec![(without.name.as_str(), ratio)])),
+/// Sentences on what companions change for arms that the answer does not name, and on what the
+/// program costs companions.
+pub(super) fn describe_companions(record: &Comparison) -> Vec<Finding> {
+    let mut unnamed: Vec<&CompanionEffectRecord> = Vec::new();
+    let effects = &record.companion_effects;
+    for effect in effects {
+        let of_same = effects.iter().filter(|e| e.companion == effect.companion);
+        if of_same.count() > answer::NAMED {
+            unnamed.push(effect);
         }
     }
-    let findings = costs.into_iter().map(|(name, arms)| {
-        let changes = arms.iter().map(|(arm, ratio)| {
-            let change = record.metric.effect(*ratio, None, None).text;
-            format!("{arm} {change}")
-        });
-        let changes: Vec<String> = changes.collect();
-        let sentence = format!("Beside {name}: {} (typical run).", changes.join(", "));
-        arms.iter().fold(
-            Finding::new("beside", Severity::Note, sentence, ""),
-            |finding, (arm, ratio)| finding.with_evidence(&format!("{arm}, ratio"), *ratio),
+    let texts = unnamed.iter().map(|beside| {
+        let CompanionEffectRecord { companion, arm, .. } = beside;
+        format!(
+            "{arm} beside {companion} {}",
+            beside.effect.describe_with_interval()
         )
+    });
+    let texts: Vec<String> = texts.collect();
+    let all = (!texts.is_empty()).then(|| {
+        let sentence = format!("Against the same arm alone: {}.", texts.join("; "));
+        Finding::new("beside", Severity::Note, sentence, "")
     });
     let costs_to_companions = record
         .companions
         .iter()
         .filter_map(describe_cost_to_companion);
-    findings.chain(costs_to_companions).collect()
+    all.into_iter().chain(costs_to_companions).collect()
 }
 
 /// What the program costs a companion, in a sentence.
@@ -171,16 +154,4 @@ fn describe_cost_to_companion(companion: &CompanionFigureRecord) -> Option<Findi
             finding.with_evidence(&format!("{}, ratio", beside.arm), beside.ratio)
         })
     })
-}
-
-/// Cost of a run with a companion, divided by the cost without, as in contrasts: block by block, by
-/// the estimate of Hodges and Lehmann.
-fn typical_ratio(with: &Arm, without: &Arm) -> Option<f64> {
-    let ratios = with.runs.iter().filter_map(|run| {
-        let mut others = without.runs.iter();
-        let other = others.find(|other| (other.phase, other.block) == (run.phase, run.block))?;
-        Some((run.metric.cost? / other.metric.cost?).ln())
-    });
-    let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
-    (ratios.len() >= MIN_BLOCKS).then(|| hodges_lehmann(&ratios).exp())
 }

@@ -54,12 +54,7 @@ pub(super) fn to_record(
         high: exp_if_finite(contrast.interval.high),
         confidence: contrast.confidence,
         p_adjusted: contrast.p_adjusted,
-        verdict: match contrast.decision {
-            Decision::Faster => ContrastVerdict::Faster,
-            Decision::Slower => ContrastVerdict::Slower,
-            Decision::Same => ContrastVerdict::Same,
-            Decision::Undecided => ContrastVerdict::Undecided,
-        },
+        verdict: verdict_of(contrast.decision),
         effect: EffectRecord::default(),
         beside: None,
         dropped_after: basis.is_dropped.then_some(blocks),
@@ -89,6 +84,15 @@ pub(super) fn to_record(
         spread_low: None,
         spread_high: None,
         spread_p_adjusted: None,
+    }
+}
+
+pub(super) const fn verdict_of(decision: Decision) -> ContrastVerdict {
+    match decision {
+        Decision::Faster => ContrastVerdict::Faster,
+        Decision::Slower => ContrastVerdict::Slower,
+        Decision::Same => ContrastVerdict::Same,
+        Decision::Undecided => ContrastVerdict::Undecided,
     }
 }
 
@@ -128,6 +132,6 @@ fn load_levels_record(levels: LoadLevels) -> LoadLevelsRecord {
 }
 
 /// `exp(ln)`; `None` if `ln` is infinite.
-fn exp_if_finite(ln: f64) -> Option<f64> {
+pub(super) fn exp_if_finite(ln: f64) -> Option<f64> {
     ln.is_finite().then(|| ln.exp())
 }

@@ -10,7 +10,7 @@ use super::load::{LoadChange, check_foreign_load};
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
-use super::{cache_or_clock, caveats, steadiness, throttling};
+use super::{cache_or_clock, caveats, rivals, steadiness, throttling};
 use pinwise_format::{percent, round_percent, signed_percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
@@ -38,6 +38,8 @@ const STRIKING: f64 = 0.05;
 const VISIBLE_PERCENT: f64 = 0.05;
 /// If less of the CPU time was on the requested CPUs, the placement did not take effect.
 const MIN_COVERAGE: f64 = 0.99;
+/// Fewer runs of an arm do not show that it always has more threads than another.
+const RUNS_FOR_THREADS: usize = 5;
 /// Runs shorter than this are mostly process start.
 const SHORT_RUN_S: f64 = 0.005;
 
@@ -80,7 +82,7 @@ pub(super) fn list_findings(
     findings
         .extend(contrasts.flat_map(|c| checks.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));
-    findings.extend(companions::describe_companions(record, plan));
+    findings.extend(companions::describe_companions(record));
     let own_limits = record.arms.iter();
     findings.extend(own_limits.filter_map(|arm| throttling::report_own_limit(arm, record)));
     findings.extend(throttling::report_idle_limits(record));
@@ -162,7 +164,8 @@ fn check_placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
 }
 
 fn check_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
-    let least = plan.least_blocks(results.columns.len());
+    let contrasts = rivals::pair_columns(plan, &results.columns).pairs.len();
+    let least = plan.least_blocks(contrasts + 1);
     let is_judged = results.stopped != Stopped::Failed && !plan.is_timing;
     let is_short = record.blocks < least && is_judged;
     is_short.then(|| {
@@ -189,25 +192,31 @@ fn compare_thread_counts(record: &Comparison) -> Option<Finding> {
     if record.study == ComparisonStudy::Noise {
         return None;
     }
-    let counts: Vec<(&Arm, u32)> = record
+    let counts: Vec<(&Arm, Vec<u32>)> = record
         .arms
         .iter()
-        .filter_map(|arm| Some((arm, arm.runs.iter().filter_map(|run| run.threads).max()?)))
+        .map(|arm| (arm, arm.runs.iter().filter_map(|run| run.threads).collect()))
+        .filter(|(_, counts): &(&Arm, Vec<u32>)| counts.len() >= RUNS_FOR_THREADS)
         .collect();
+    // How many processes of a pipeline are seen at once changes from run to run.
+    let has_more = |counts: &[u32], others: &[u32]| counts.iter().min() > others.iter().max();
     let differ = |same_command: bool| {
-        counts.iter().any(|(arm, count)| {
+        counts.iter().any(|(arm, counts_of_arm)| {
             counts.iter().any(|(other, others)| {
-                count != others && (!same_command || arm.command == other.command)
+                has_more(counts_of_arm, others) && (!same_command || arm.command == other.command)
             })
         })
     };
     if !differ(false) {
         return None;
     }
-    let list: Vec<String> = counts
-        .iter()
-        .map(|(arm, count)| format!("{}: {count}", arm.name))
-        .collect();
+    let most = counts.iter().filter_map(|(arm, counts)| {
+        let most = counts.iter().max()?;
+        Some((arm.name.as_str(), *most))
+    });
+    let by_name: BTreeMap<&str, u32> = most.clone().collect();
+    let list = most.map(|(arm, most)| format!("{arm}: {most}"));
+    let list: Vec<String> = list.collect();
     let list = list.join(", ");
     let finding = if differ(true) {
         Finding::new(
@@ -227,7 +236,6 @@ fn compare_thread_counts(record: &Comparison) -> Option<Finding> {
             "",
         )
     };
-    let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
     Some(finding.with_evidence("threads", json!(by_name)))
 }
 
@@ -457,6 +465,34 @@ mod tests {
     fn example() -> Comparison {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn thread_counts_differ_if_all_runs_say_so() {
+        let mut record = example();
+        let set = |record: &mut Comparison, threads: &[&[u32]]| {
+            record.arms.truncate(threads.len());
+            for (arm, threads) in record.arms.iter_mut().zip(threads) {
+                let runs = arm.runs.iter_mut().zip(threads.iter().cycle());
+                runs.for_each(|(run, threads)| run.threads = Some(*threads));
+            }
+        };
+        let command = record.arms[0].command.clone();
+        record
+            .arms
+            .iter_mut()
+            .for_each(|arm| arm.command.clone_from(&command));
+        // A pipeline, whose processes are not always seen at once.
+        set(&mut record, &[&[2, 2, 4], &[2]]);
+        assert_eq!(thread_counts(&record), None);
+        set(&mut record, &[&[8, 9], &[3, 4]]);
+        let found = thread_counts(&record).unwrap();
+        assert!(found.sentence.contains(": 9, "), "{}", found.sentence);
+        assert_eq!(found.severity, Severity::Warning);
+        for arm in &mut record.arms {
+            arm.runs.truncate(RUNS_FOR_THREADS - 1);
+        }
+        assert_eq!(thread_counts(&record), None);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl ArmPlan {
             _ => None,
         })
     }
+
+    /// Its name.
+    pub(super) fn companion_name(&self) -> Option<&str> {
+        self.companion().map(|companion| companion.name.as_str())
+    }
 }
 
 /// A companion whose own figure is read from its output during a run.

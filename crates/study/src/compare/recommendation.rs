@@ -53,6 +53,7 @@ fn withhold_small_gain(
     contrast: &ContrastRecord,
 ) -> Option<(NotRecommended, String)> {
     let is_risky = !outweighs(contrast.ratio, NEIGHBOUR_COST)
+        && arm.setting.beside.is_empty()
         && leaves_no_other_core(record, arm)
         && !gains_beside_others(contrast, record.plan.min_effect);
     is_risky.then(|| {

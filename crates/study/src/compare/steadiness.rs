@@ -20,9 +20,16 @@ pub(super) fn compare_steadiness(
     setting: &Setting<'_>,
 ) {
     let alpha = plan.tuning.alpha;
+    let companion = plan.arms[plan.baseline].companion_name();
+    let competes = |name: &str| {
+        let mut arms = plan.arms.iter();
+        arms.any(|arm| arm.name == name && arm.companion_name() == companion)
+    };
     for spread in steadiness::compare_with_baseline(data, setting.baseline, alpha) {
         let name = &setting.names[spread.arm];
-        let Some(contrast) = record.contrasts.iter_mut().find(|c| c.arm == *name) else {
+        let mut contrasts = record.contrasts.iter_mut();
+        let contrast = contrasts.find(|c| c.arm == *name && competes(name));
+        let Some(contrast) = contrast else {
             continue;
         };
         let end = |value: f64| value.is_finite().then(|| value.exp());

@@ -132,9 +132,12 @@ pub(super) fn report_idle_limits(record: &Comparison) -> Option<Finding> {
 
 fn count_fitting_threads(limit: f64) -> String {
     match limit {
-        ..1.0 => "Even one thread exceeds the limit.".to_owned(),
-        ..2.0 => "One thread fits into the limit.".to_owned(),
-        _ => format!("{} threads fit into the limit.", limit.floor()),
+        ..1.0 => "Raise the limit to 1 CPU: even one busy thread exceeds it.".to_owned(),
+        ..2.0 => "Run one busy thread, which fits into the limit.".to_owned(),
+        _ => format!(
+            "Run at most {} busy threads, which fit into the limit.",
+            limit.floor()
+        ),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Finds the name and unit of a figure in the regular expression that reads it: the words before
 //! the number, and the unit after it. They replace the expression in tables.
 
+use regex_lite::Regex;
+
 /// Words in the name of a figure that is a time or a rate.
 const TIME_WORDS: [&str; 27] = [
     "s",
@@ -37,6 +39,17 @@ const UNITS: [&str; 18] = [
     "B", "KB", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "%", "fps", "Hz", "kHz", "MHz",
     "GHz", "W", "J", "IOPS",
 ];
+/// Units that programs choose by the size of a time, with their seconds.
+const UNITS_OF_TIME: [(&str, f64); 8] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("μs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+];
 const TIME_UNITS: [&str; 9] = ["s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min"];
 
 /// Is this a unit of time?
@@ -49,6 +62,8 @@ struct SplitPattern<'a> {
     before: &'a str,
     /// `p99` of `(?P<p99>…)`.
     group: Option<&'a str>,
+    /// What the group matches, with the group's name.
+    inner: &'a str,
     after: &'a str,
 }
 
@@ -85,6 +100,7 @@ impl<'a> SplitPattern<'a> {
         Some(Self {
             before: &pattern[..open],
             group: named.and_then(|rest| rest.split('>').next()),
+            inner,
             after: pattern.get(close + 1..)?,
         })
     }
@@ -112,6 +128,66 @@ fn list_literals(part: &str) -> Vec<Option<char>> {
         }
     }
     out
+}
+
+/// Does the group of a pattern take a unit of time with its number, and never a number alone?
+pub(super) fn takes_unit(pattern: &str) -> bool {
+    let inner = SplitPattern::split(pattern).map_or("", |split| split.inner);
+    let Ok(group) = Regex::new(&format!("^({inner})$")) else {
+        return false;
+    };
+    let matches = |number: &str, unit: &str| group.is_match(&format!("{number}{unit}"));
+    let numbers = ["1", "1.5", "12.34"];
+    let has_unit = |number: &&str| UNITS_OF_TIME.iter().any(|(unit, _)| matches(number, unit));
+    numbers.iter().any(has_unit) && !numbers.iter().any(|number| matches(number, ""))
+}
+
+/// The unit of time that stands right behind a number in an output; `None` if the word is another.
+pub(super) fn unit_behind(rest: &str) -> Option<&str> {
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+    let word = &rest[..end.unwrap_or(rest.len())];
+    seconds_of(word).map(|_| word)
+}
+
+/// Does a pattern itself say that this unit stands behind its number?
+pub(super) fn names_unit(pattern: &str, unit: &str) -> bool {
+    let Some(split) = SplitPattern::split(pattern) else {
+        return false;
+    };
+    let behind = list_literals(split.after);
+    let behind: String = behind.iter().map_while(|c| *c).collect();
+    behind.starts_with(unit)
+}
+
+/// The pattern whose group takes the unit of time with the number.
+pub(super) fn with_unit_in_group(pattern: &str) -> String {
+    let split = SplitPattern::split(pattern).filter(|split| split.after.is_empty());
+    match split {
+        Some(SplitPattern { before, inner, .. }) => format!("{before}({inner}[a-zµ]+)"),
+        None => r"([0-9.]+[a-zµ]+)".to_owned(),
+    }
+}
+
+/// A time with its units, such as `1.21ms` or `1m2.5s`, in seconds.
+pub(super) fn parse_time(text: &str) -> Option<f64> {
+    let is_of_number = |c: char| c.is_ascii_digit() || ".,_".contains(c);
+    let mut seconds = None;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (number, behind) = rest.split_at(rest.find(|c| !is_of_number(c))?);
+        let behind = behind.trim_start();
+        let end = behind.find(|c: char| !c.is_alphabetic());
+        let (unit, next) = behind.split_at(end.unwrap_or(behind.len()));
+        let part = super::parse_number(number)? * seconds_of(unit)?;
+        seconds = Some(seconds.unwrap_or(0.0) + part);
+        rest = next.trim_start();
+    }
+    seconds
+}
+
+fn seconds_of(unit: &str) -> Option<f64> {
+    let mut units = UNITS_OF_TIME.iter();
+    units.find(|(name, _)| *name == unit).map(|(_, s)| *s)
 }
 
 /// The name of a pattern's figure: the words before the number.

@@ -40,6 +40,44 @@ fn figures_are_read_from_the_output() {
 }
 
 #[test]
+fn units_that_change_from_run_to_run_are_not_dropped() {
+    let with_unit = r"regex:99%\s+([0-9.]+[mu]?s) lower";
+    check(with_unit, "  99%   812.00us\n", Ok(812e-6));
+    check(with_unit, "  99%     1.21ms\n", Ok(1.21e-3));
+    check(
+        r"regex:took ([0-9.a-zµ]+[a-z]) lower",
+        "took 1m2.5s",
+        Ok(62.5),
+    );
+    let metric: Metric = with_unit.parse().unwrap();
+    assert_eq!((metric.unit(), metric.is_count()), ("s", Some(false)));
+    assert!(metric.is_time());
+    // Without it, 812 and 1.21 would be compared.
+    let without = r"regex:99%\s+([0-9.]+) lower";
+    let better = r"'us' behind it, which may be another in the next run: take the unit into the group, 'regex:99%\s+([0-9.]+[a-zµ]+) lower'";
+    check(without, "  99%   812.00us\n", Err(better));
+    check(
+        r"regex:99%\s+([0-9.]+)[mu]?s lower",
+        "99% 1.2ms",
+        Err("take the unit"),
+    );
+    check(
+        r"regex:99%\s+([0-9.]+[a-zµ]+) lower",
+        "99% 1.2ms",
+        Ok(1.2e-3),
+    );
+    // A pattern that names the unit, another word behind it, and a unit apart from it.
+    check(r"regex:took (\d+)ms lower", "took 12ms", Ok(12.0));
+    check(r"regex:(\d+) lower", "12messages", Ok(12.0));
+    check(
+        r"regex:99% in ([0-9.]+) secs lower",
+        "99% in 0.25 secs",
+        Ok(0.25),
+    );
+    check(r"regex:(\S+) lower", "12", Ok(12.0));
+}
+
+#[test]
 fn rates_are_inverted() {
     let rate: Metric = "regex:(\\d+) higher".parse().unwrap();
     assert!((rate.cost(4.0) - 0.25).abs() < 1e-12);

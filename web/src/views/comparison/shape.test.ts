@@ -299,7 +299,7 @@ test('every arm is advised once, the one to use first', () => {
   const quiet = comparison({
     verdict: { kind: 'best', not_recommended: 'quiet_only' },
   });
-  expect(said(quiet)[0]).toEqual(['Not recommended', ['b']]);
+  expect(said(quiet)[0]).toEqual(['Ahead, but not recommended', ['b']]);
   const marked = (record: Comparison): string[] =>
     armLines(record).flatMap(({ name, isBest }) => (isBest ? [name] : []));
   expect(marked(comparison())).toEqual(['b']);
@@ -317,7 +317,37 @@ test('every arm is advised once, the one to use first', () => {
   expect(said(comparison({ stopped: null }))).toEqual([]);
 });
 
-test('settings of an arm besides its placement are described', () => {
+test('settings of a companion costs an arm is no advice against the arm', () => {
+  const effect = { text: '+90.0 %', value: 90, low: 80, high: 99 };
+  const setting = { beside: [{ name: 'noise', command: ['yes'] }] };
+  const record = comparison({
+    best: null,
+    arms: [
+      { name: 'a', runs: [run(10, 0)] },
+      { name: 'a beside noise', runs: [run(19, 1)], setting },
+      { name: 'b beside noise', runs: [run(18, 2)], setting },
+    ],
+    contrasts: [
+      { arm: 'a beside noise', baseline: 'a', effect, verdict: 'slower' },
+      {
+        arm: 'b beside noise',
+        baseline: 'a beside noise',
+        effect,
+        verdict: 'undecided',
+      },
+    ],
+    verdict: { kind: 'undecided' },
+  });
+  const lines = armLines(record);
+  const words = adviceGroups(record, lines).map(({ word }) => word);
+  expect(words).toEqual(['Baseline', 'Undecided']);
+  expect(ratioLines(lines, false).map((row) => row.name)).toEqual([
+    'a beside noise',
+    'b beside noise, against a beside noise',
+  ]);
+});
+
+test('what an arm besides its placement are described', () => {
   expect(settingText(undefined)).toBe('');
   const limit = { cpus: 0.5, period_s: 0.02 };
   expect(settingText({ limit, is_exclusive: false })).toBe(

@@ -61,6 +61,8 @@ export interface ArmLine {
   low: number | null;
   high: number | null;
   contrast: ContrastRecord | null;
+  /** What it is compared with, if that is not the record's baseline. */
+  against: string | null;
 }
 
 const orNull = (value: unknown): number | null =>
@@ -128,6 +130,10 @@ export function armLines(record: Comparison): ArmLine[] {
       low: orNull(arm.estimate?.low),
       high: orNull(arm.estimate?.high),
       contrast: contrast ?? null,
+      against:
+        contrast?.baseline === record.baseline
+          ? null
+          : (contrast?.baseline ?? null),
     };
   });
   const cost = (line: ArmLine): number =>
@@ -163,6 +169,9 @@ export interface AdviceGroup {
   arms: ArmLine[];
 }
 
+/** The best arm if it is not recommended: the others are no better. */
+const AHEAD = 'Ahead, but not recommended';
+
 /** Groups the arms by advice, each once, according to their standings in the record. */
 export function adviceGroups(
   record: Comparison,
@@ -174,7 +183,7 @@ export function adviceGroups(
   const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
     if (line.name === used)
       return record.verdict?.not_recommended
-        ? ['Not recommended', 'open']
+        ? [AHEAD, 'open']
         : ['Use', 'use'];
     switch (line.standing) {
       case 'baseline':
@@ -192,7 +201,16 @@ export function adviceGroups(
         return ['Undecided', 'open'];
     }
   };
-  const groups = [...groupBy(lines, (line) => groupOf(line)[0])].map(
+  const beside = (name: string | undefined): string =>
+    JSON.stringify(
+      record.arms?.find((arm) => arm.name === name)?.setting?.beside ?? [],
+    );
+  // What a companion costs an arm is no reason to avoid the arm.
+  const choices = lines.filter(
+    ({ name, contrast }) =>
+      name === used || !contrast || beside(name) === beside(contrast.baseline),
+  );
+  const groups = [...groupBy(choices, (line) => groupOf(line)[0])].map(
     ([word, arms]): AdviceGroup => ({
       word,
       standing: groupOf(arms[0])[1],
@@ -201,7 +219,7 @@ export function adviceGroups(
   );
   const order = [
     'Use',
-    'Not recommended',
+    AHEAD,
     `Also ${better}`,
     'Baseline',
     'Same',
@@ -261,10 +279,11 @@ export function ratioLines(
 ): RatioLine[] {
   return filterMap(
     lines,
-    ({ name, standing, word, isBest, colour, contrast }) => {
+    ({ name, standing, word, isBest, colour, contrast, against }) => {
       const ratios = toRatios(contrast?.effect);
       if (!ratios) return null;
-      const of = { name, standing, word, isBest, colour };
+      const shown = against === null ? name : `${name}, against ${against}`;
+      const of = { name: shown, standing, word, isBest, colour };
       const line = { ...of, ...ratios, ...describeEffect(contrast?.effect) };
       return { line, contrast };
     },

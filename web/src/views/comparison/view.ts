@@ -194,8 +194,10 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
 }
 
 function metricWord(record: Comparison): string {
-  const name = record.metric?.name ?? 'the metric';
-  return isRate(record) ? `${name} (higher is better)` : name;
+  const { name, label } = record.metric ?? {};
+  // A pattern or path is long, and its label says what it finds.
+  const word = (name?.includes(':') ? label : name) ?? 'the metric';
+  return isRate(record) ? `${word} (higher is better)` : word;
 }
 
 function schedulerPart(lines: readonly ArmLine[]): Node | null {

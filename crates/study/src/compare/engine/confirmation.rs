@@ -1,6 +1,7 @@
 //! Confirmation: measures the finalists in fresh blocks, with interim looks on a schedule, until the
 //! question is settled or the budget is spent.
 
+use super::super::rivals::{self, Pairing};
 use super::super::timing;
 use super::{Block, Engine, PREDICT_FROM_BLOCKS, WholeBlock};
 use crate::error::StudyError;
@@ -62,9 +63,10 @@ impl Engine<'_> {
         self.data = Responses::new(self.columns.len());
         self.confirmation_started = self.machine.now();
         self.name_columns();
+        let contrasts = rivals::pair_columns(self.plan, &self.columns).pairs.len();
         ConfirmationRun {
             statistics: self.new_confirmation(self.question),
-            schedule: self.plan.question().schedule(self.columns.len() - 1),
+            schedule: self.plan.question().schedule(contrasts),
             looked_at: 0,
             has_projected: false,
         }
@@ -72,8 +74,8 @@ impl Engine<'_> {
 
     /// The statistics of a confirmation of the current arms.
     pub(super) fn new_confirmation(&self, question: Question) -> Confirmation {
-        Confirmation::new(self.columns.len(), self.baseline_column(), question)
-            .with_limit(self.plan.tuning.log_limit())
+        let Pairing { pairs, rivals } = rivals::pair_columns(self.plan, &self.columns);
+        Confirmation::with_pairs(pairs, rivals, question).with_limit(self.plan.tuning.log_limit())
     }
 
     /// Goes on with the arms that have not failed; their whole blocks stay.

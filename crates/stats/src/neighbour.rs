@@ -1,0 +1,42 @@
+//! What runs beside a companion are to runs without it, in words.
+
+use super::confirm::{Contrast, Decision};
+use super::setting::{Setting, gain};
+use pinwise_format::percent;
+
+/// `Beside noise, a is slower by 70–105 % and b is slower by 76–105 % in the typical run.` Each arm
+/// has its name without the companion's, and what it is beside it to what it is without.
+#[must_use]
+pub fn describe_beside(
+    companion: &str,
+    arms: &[(&str, &Contrast)],
+    setting: &Setting<'_>,
+) -> String {
+    let arms = arms.iter();
+    let arms: Vec<String> = arms
+        .map(|(arm, contrast)| format!("{arm} {}", describe_change(contrast, setting)))
+        .collect();
+    format!(
+        "Beside {companion}, {} {}.",
+        arms.join(" and "),
+        setting.judged()
+    )
+}
+
+fn describe_change(contrast: &Contrast, setting: &Setting<'_>) -> String {
+    let (low, high) = (contrast.interval.low, contrast.interval.high);
+    match contrast.decision {
+        Decision::Faster => format!(
+            "is {} {}",
+            setting.words.better,
+            setting.by_sizes(low, high)
+        ),
+        Decision::Slower => format!("is {} {}", setting.words.worse, setting.by_sizes(low, high)),
+        Decision::Same => format!("is the same within ±{}", percent(gain(setting.delta))),
+        Decision::Undecided if contrast.interval.half_width().is_finite() => {
+            let (low, high) = setting.ends(low, high);
+            format!("is undecided ({low} to {high})")
+        }
+        Decision::Undecided => "is undecided".to_owned(),
+    }
+}
