@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
 use super::args::{self, HelpExtent};
-use super::parser_words::one_line;
+use super::parser_words::to_one_line;
 use super::plan::is_program;
 use pinwise_spin::table::algorithms;
 
@@ -170,7 +170,7 @@ pub(super) fn explain(error: &Error, arguments: &[OsString]) -> Option<String> {
             let has = |kind, name: &str| word(kind).is_some_and(|word| word.starts_with(name));
             let is_twice =
                 has(ContextKind::InvalidArg, "[COMMAND") && has(ContextKind::PriorArg, "[COMMAND");
-            let line = one_line(error);
+            let line = to_one_line(error);
             let names_one = |names: [&str; 3]| names.iter().any(|name| line.contains(name));
             if names_one(["--pid <", "--unit <", "--cgroup <"])
                 && names_one(["--limit <", "--exclusive <", "--isolate <"])

@@ -352,7 +352,12 @@ impl Confirmation {
             .collect()
     }
 
-    fn judge_contrast(&self, test: &PairTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
+    fn judge_contrast(
+        &self,
+        test: &PairTest,
+        family: &dyn Family,
+        seen: &LookData<'_>,
+    ) -> Contrast {
         let &PairTest {
             pair: Pair { arm, baseline },
             p_value,

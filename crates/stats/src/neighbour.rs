@@ -1,7 +1,7 @@
 //! What runs beside a companion are to runs without it, in words.
 
 use super::confirm::{Contrast, Decision};
-use super::setting::{Setting, gain};
+use super::setting::{Setting, relative_change};
 use pinwise_format::percent;
 
 /// `Beside noise, a is slower by 70–105 % and b is slower by 76–105 % in the typical run.` Each arm
@@ -19,7 +19,7 @@ pub fn describe_beside(
     format!(
         "Beside {companion}, {} {}.",
         arms.join(" and "),
-        setting.judged()
+        setting.describe_judge()
     )
 }
 
@@ -29,12 +29,19 @@ fn describe_change(contrast: &Contrast, setting: &Setting<'_>) -> String {
         Decision::Faster => format!(
             "is {} {}",
             setting.words.better,
-            setting.by_sizes(low, high)
+            setting.format_by_sizes(low, high)
         ),
-        Decision::Slower => format!("is {} {}", setting.words.worse, setting.by_sizes(low, high)),
-        Decision::Same => format!("is the same within ±{}", percent(gain(setting.delta))),
+        Decision::Slower => format!(
+            "is {} {}",
+            setting.words.worse,
+            setting.format_by_sizes(low, high)
+        ),
+        Decision::Same => format!(
+            "is the same within ±{}",
+            percent(relative_change(setting.delta))
+        ),
         Decision::Undecided if contrast.interval.half_width().is_finite() => {
-            let (low, high) = setting.ends(low, high);
+            let (low, high) = setting.format_ends(low, high);
             format!("is undecided ({low} to {high})")
         }
         Decision::Undecided => "is undecided".to_owned(),

@@ -74,7 +74,7 @@ fn compare_commands(more: &[&str]) -> (String, serde_json::Value, Trial) {
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{out}{err}");
-    let record = trial.stored();
+    let record = trial.read_record();
     (out, record, trial)
 }
 

@@ -94,7 +94,7 @@ impl<'a> Answer<'a> {
     /// In words.
     pub(super) fn describe(&self, is_recommended: bool) -> String {
         let sentence = |choice: &Choice<'_>, is_recommended: bool| {
-            verdict::overall_sentence(
+            verdict::describe_outcome(
                 choice.outcome,
                 &choice.look,
                 &choice.setting,
@@ -139,7 +139,7 @@ impl<'a> Answer<'a> {
     pub(super) fn record_changes(&self) -> Vec<CompanionEffectRecord> {
         let records = self.changes.iter().map(|change| {
             let Change { contrast, .. } = change;
-            let end = |end: f64| contrast::finite(end.exp(), end);
+            let end = |end: f64| contrast::exp_if_finite(end);
             CompanionEffectRecord {
                 companion: change.companion.clone(),
                 arm: change.arm.clone(),
@@ -212,7 +212,7 @@ fn choose<'a>(
     let is_default = all.any(|arm| arm.is_default && is_twin(arm, baseline));
     Choice {
         companion: baseline.companion_name().map(str::to_owned),
-        outcome: verdict::outcome(&look, setting.delta, is_default),
+        outcome: verdict::judge_outcome(&look, setting.delta, is_default),
         look,
         setting,
     }

@@ -484,15 +484,15 @@ mod tests {
             .for_each(|arm| arm.command.clone_from(&command));
         // A pipeline, whose processes are not always seen at once.
         set(&mut record, &[&[2, 2, 4], &[2]]);
-        assert_eq!(thread_counts(&record), None);
+        assert_eq!(compare_thread_counts(&record), None);
         set(&mut record, &[&[8, 9], &[3, 4]]);
-        let found = thread_counts(&record).unwrap();
+        let found = compare_thread_counts(&record).unwrap();
         assert!(found.sentence.contains(": 9, "), "{}", found.sentence);
         assert_eq!(found.severity, Severity::Warning);
         for arm in &mut record.arms {
             arm.runs.truncate(RUNS_FOR_THREADS - 1);
         }
-        assert_eq!(thread_counts(&record), None);
+        assert_eq!(compare_thread_counts(&record), None);
     }
 
     #[test]
