@@ -317,7 +317,7 @@ test('every arm is advised once, the one to use first', () => {
   expect(said(comparison({ stopped: null }))).toEqual([]);
 });
 
-test('settings of a companion costs an arm is no advice against the arm', () => {
+test('what a companion costs an arm is no advice against the arm', () => {
   const effect = { text: '+90.0 %', value: 90, low: 80, high: 99 };
   const setting = { beside: [{ name: 'noise', command: ['yes'] }] };
   const record = comparison({
@@ -342,12 +342,12 @@ test('settings of a companion costs an arm is no advice against the arm', () => 
   const words = adviceGroups(record, lines).map(({ word }) => word);
   expect(words).toEqual(['Baseline', 'Undecided']);
   expect(ratioLines(lines, false).map((row) => row.name)).toEqual([
-    'a beside noise',
     'b beside noise, against a beside noise',
+    'a beside noise',
   ]);
 });
 
-test('what an arm besides its placement are described', () => {
+test('settings of an arm besides its placement are described', () => {
   expect(settingText(undefined)).toBe('');
   const limit = { cpus: 0.5, period_s: 0.02 };
   expect(settingText({ limit, is_exclusive: false })).toBe(

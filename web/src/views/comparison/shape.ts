@@ -201,7 +201,7 @@ export function adviceGroups(
         return ['Undecided', 'open'];
     }
   };
-  const beside = (name: string | undefined): string =>
+  const beside = (name: string | null | undefined): string =>
     JSON.stringify(
       record.arms?.find((arm) => arm.name === name)?.setting?.beside ?? [],
     );
