@@ -75,10 +75,7 @@ pub(super) fn plan_comparison(
         // A run that takes the whole budget leaves no time for one to compare it with.
         workload.timeout = workload.timeout.or(tuning.budget);
     }
-    let output = match workloads.iter().any(|w| w.expect.is_some()) {
-        true => Output::Keep,
-        false => parse_output(&args.experiment.workload.output, &metric)?,
-    };
+    let output = choose_output(args, &workloads, &metric)?;
     let (topology, warnings) = machine.topology()?;
     warnings.iter().for_each(|warning| terminal.note(warning));
     let explicit = placements::list_explicit(args, candidates.len(), &topology, terminal)?;
@@ -139,6 +136,18 @@ pub(super) fn plan_comparison(
         tags: args.experiment.results.tags.clone(),
         ..begin_plan()
     })
+}
+
+/// Output that is checked is kept.
+fn choose_output(
+    args: &CompareArgs,
+    workloads: &[Workload],
+    metric: &Metric,
+) -> anyhow::Result<Output> {
+    match workloads.iter().any(|workload| workload.expect.is_some()) {
+        true => Ok(Output::Keep),
+        false => parse_output(&args.experiment.workload.output, metric),
+    }
 }
 
 /// A wiring that moves matters if arms have different CPUs.

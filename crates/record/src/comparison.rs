@@ -10,7 +10,7 @@ use super::host::HostRecord;
 use super::joint::JointRecord;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::open_enum;
-use super::run::{Phase, RunRecord, ThreadTime};
+use super::run::{RunRecord, ThreadTime};
 use super::service::ServiceRecord;
 use super::setting::{
     CompanionEffectRecord, CompanionFigureRecord, CompanionRecord, SettingRecord,
@@ -481,30 +481,5 @@ impl Comparison {
     #[must_use]
     pub fn host_name(&self) -> String {
         self.host.name()
-    }
-
-    /// Adds the runs that were stored one by one to an unfinished record: runs of whole blocks
-    /// count, others become `other_runs`.
-    pub fn adopt_runs(&mut self, runs: Vec<(usize, RunRecord)>) {
-        let mut good_runs = std::collections::BTreeMap::new();
-        for (_, run) in runs.iter().filter(|(_, run)| run.metric.cost.is_some()) {
-            *good_runs.entry((run.phase, run.block)).or_insert(0usize) += 1;
-        }
-        for (arm, mut run) in runs {
-            let Some(target) = self.arms.get_mut(arm) else {
-                continue;
-            };
-            let is_whole = good_runs.get(&(run.phase, run.block)) == Some(&run.block_runs);
-            if run.phase != Phase::Warmup && !is_whole {
-                run.phase = Phase::Dropped;
-            }
-            match run.phase {
-                Phase::Screening | Phase::Confirmation => target.runs.push(run),
-                Phase::Warmup | Phase::Dropped => target.other_runs.push(run),
-            }
-        }
-        self.verdict.sentence =
-            "Undecided: the experiment runs, or was cut off; its finished runs are kept."
-                .to_owned();
     }
 }

@@ -1,17 +1,42 @@
 //! Draws the conclusions from a comparison's figures, in the words of its metric: the effect of
 //! each contrast, the standing of each arm, the headline, the commands. They are stored in the
-//! record, once, when the comparison ends.
+//! record, once, when the comparison ends. An unfinished one adopts the runs that were stored.
 
 use super::command_line::{CommandRecord, PlacedCommand};
 use super::contrast::LoadLevelsRecord;
 use super::metric::HeadlineRecord;
 use super::{
-    Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
-    PlacementMemory, ServiceRecord, VerdictKind,
+    Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Phase, PlacementKind,
+    PlacementMemory, RunRecord, ServiceRecord, VerdictKind,
 };
 use pinwise_format::{round_percent, shell};
 
 impl Comparison {
+    /// Adds the runs that were stored one by one to an unfinished record: runs of whole blocks
+    /// count, others become `other_runs`.
+    pub fn adopt_runs(&mut self, runs: Vec<(usize, RunRecord)>) {
+        let mut good_runs = std::collections::BTreeMap::new();
+        for (_, run) in runs.iter().filter(|(_, run)| run.metric.cost.is_some()) {
+            *good_runs.entry((run.phase, run.block)).or_insert(0usize) += 1;
+        }
+        for (arm, mut run) in runs {
+            let Some(target) = self.arms.get_mut(arm) else {
+                continue;
+            };
+            let is_whole = good_runs.get(&(run.phase, run.block)) == Some(&run.block_runs);
+            if run.phase != Phase::Warmup && !is_whole {
+                run.phase = Phase::Dropped;
+            }
+            match run.phase {
+                Phase::Screening | Phase::Confirmation => target.runs.push(run),
+                Phase::Warmup | Phase::Dropped => target.other_runs.push(run),
+            }
+        }
+        self.verdict.sentence =
+            "Undecided: the experiment runs, or was cut off; its finished runs are kept."
+                .to_owned();
+    }
+
     /// Fills in the conclusions from its figures.
     pub fn conclude(&mut self) {
         let metric = &self.metric;

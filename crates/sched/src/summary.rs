@@ -26,8 +26,7 @@ pub struct Summary {
     pub migrations: Migrations,
     /// Sum of the threads' lifetimes, without idle threads: they do not influence the trace.
     pub life_ns: u64,
-    /// Threads that were awake for less than one part in this many of their life were idle:
-    /// a hundredth, or less in a program that is hardly awake; `u64::MAX` if none was.
+    /// Divisor of [`ThreadSummary::is_idle`]; `u64::MAX` if no thread was idle.
     pub idle_divisor: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
@@ -41,13 +40,11 @@ pub struct Summary {
     pub all_switches: Option<u64>,
     /// Time in run queues.
     pub waits: Waits,
-    /// CPU time while an SMT sibling was busy; `None` without SMT, or if the source does not see
-    /// switches.
+    /// CPU time while an SMT sibling was busy; `None` without SMT or switches.
     pub sharing: Option<Sharing>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
-    /// What the threads of each process were blocked in, the most often blocked process first;
-    /// empty if this was not polled.
+    /// What threads were blocked in, the most often blocked process first; empty if not polled.
     pub blocked: Vec<BlockedProcess>,
     /// What the trace does not show.
     pub unknown: Unknown,

@@ -110,8 +110,7 @@ pub struct CompareArgs {
     /// recipe's metric; a kernel's own seconds]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
-    /// Compare the others with this arm; one such as limit=1 or 'exclusive cpu:1' leaves
-    /// os-default out [default: os-default, the first limit beside a cpuset, else the first]
+    /// Compare the others with this arm [default: os-default; beside a cpuset the first limit]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
     /// Compare the command with itself: shows this machine's noise; a verdict of faster or

@@ -353,11 +353,7 @@ fn write_verdict(
             _ => setting.baseline,
         });
     }
-    let best = match outcome {
-        ComparisonOutcome::Best(column) => Some(columns[column]),
-        ComparisonOutcome::LeaveAlone => Some(columns[setting.baseline]),
-        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
-    };
+    let best = find_best_column(outcome, setting).map(|column| columns[column]);
     record.companion_effects = answer.record_changes();
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
@@ -411,6 +407,14 @@ fn write_verdict(
         steadiness: None,
         beside: None,
     };
+}
+
+const fn find_best_column(outcome: ComparisonOutcome, setting: &Setting<'_>) -> Option<usize> {
+    match outcome {
+        ComparisonOutcome::Best(column) => Some(column),
+        ComparisonOutcome::LeaveAlone => Some(setting.baseline),
+        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
+    }
 }
 
 /// Appended to the verdict: how many arms were screened; empty without screening.
