@@ -1,5 +1,5 @@
-//! Programs that tell profilers the names of files: lists, dumps, and pipes that must not block
-//! pinwise.
+//! Programs whose files name their generated functions (lists, dumps, and pipes that must not
+//! block pinwise), and signals in calls that block.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};

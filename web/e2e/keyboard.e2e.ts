@@ -9,23 +9,23 @@ import { makeRecord, writeReport } from './records';
 useBrowser();
 
 describe('on a phone', () => {
-  test('the first column of a table stays while the others move', async () => {
+  test('the first column of a table stays while the others move, and a shadow shows more', async () => {
     const { page } = await open(writeReport([makeRecord('comparison')!]), {
       width: 390,
       height: 800,
     });
     await waitUntilDrawn(page);
     const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
-    const [first, last] = [
+    const [first, second] = [
       table.locator('tbody th').first(),
       table.locator('tbody td').first(),
     ];
     const left = async (one: typeof first): Promise<number> =>
       (await one.boundingBox())!.x;
-    const before = [await left(first), await left(last)];
+    const before = [await left(first), await left(second)];
     await table.evaluate((one) => (one.scrollLeft = 60));
     expect(await left(first)).toBe(before[0]);
-    expect(await left(last)).toBeLessThan(before[1]!);
+    expect(await left(second)).toBeLessThan(before[1]!);
     expect(
       await table.evaluate((one) => getComputedStyle(one).backgroundImage),
     ).toContain('linear-gradient');

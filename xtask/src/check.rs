@@ -65,7 +65,7 @@ fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
     });
     table.add([units, page, long, whole, browser, examples]);
     if extent == Extent::All {
-        table.run("tests that need the machine", || built.run_apart());
+        table.run("tests that start machines", || built.run_apart());
     }
 }
 

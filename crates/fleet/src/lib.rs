@@ -12,7 +12,7 @@
 //! let nodes = hostlist::expand("rack[1-2]n[08-10],rack1n08")?;
 //! assert_eq!(nodes.len(), 6);
 //! assert_eq!(hostlist::compress(&nodes[..3]), "rack1n[08-10]");
-//! // A node that runs a step twice writes the same record twice.
+//! // All attempts at a step use one id, so only the first record is kept.
 //! assert_eq!(record_id("nightly", &nodes[0], "topology"), "nightly.rack1n08~topology");
 //! # Ok::<(), hostlist::HostlistError>(())
 //! ```

@@ -2,7 +2,7 @@
 //! their peers and what these have in common, and compares one group with another. Simulated fleets
 //! test all of that.
 //!
-//! Reads records, measures and stores nothing. The statistics are those of
+//! It only reads records: it neither measures nor stores anything. The statistics are those of
 //! [`pinwise_stats::outliers`] and [`pinwise_stats::discovery`].
 
 mod attributes;

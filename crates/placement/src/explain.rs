@@ -24,7 +24,7 @@ pub fn meaning(placement: &Placement) -> String {
             "The given number of CPUs, spread evenly over the given units of each level".to_owned()
         }
         Wish::Shape(_) => "The given units of each level, spread over the machine".to_owned(),
-        Wish::Tree(_) => "The given units of each level in each unit around them".to_owned(),
+        Wish::Tree(_) => "The given units of each level in each enclosing unit".to_owned(),
         plain => PlainName::from_wish(plain)
             .map_or("", |plain| plain.meaning)
             .to_owned(),

@@ -14,7 +14,7 @@ use pinwise_machine::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
 use pinwise_sched::jitter::{Cause, ExplainedGap, Gap};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Limit on all causes of a CPU together, per second: more would take longer than the real ones.
+/// Limit on the sum of all rates, per second, so that simulating is faster than measuring.
 const MAX_PER_S: f64 = 10_000.0;
 /// Gaps handed on at once.
 const BATCH: usize = 4096;

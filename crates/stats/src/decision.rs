@@ -9,13 +9,13 @@ pub enum Decision {
     Faster,
     /// The cost is higher: the interval lies above 0.
     Slower,
-    /// The interval lies within ±δ.
+    /// The interval holds 0 and lies within ±δ.
     Same,
     /// None of these.
     Undecided,
 }
 
-/// Decides by an interval, if a difference below `delta` counts as the same.
+/// Decides by an interval: by its sign if it excludes 0, else by whether it lies within ±`delta`.
 pub fn decide(interval: Interval, delta: f64) -> Decision {
     if interval.high < 0.0 {
         Decision::Faster

@@ -1,4 +1,4 @@
-//! Users and groups by number, wherever the system keeps them.
+//! Looks up the ids of users and groups by name, wherever the system keeps them.
 
 #![expect(unsafe_code, reason = "the system's lists have no safe form")]
 

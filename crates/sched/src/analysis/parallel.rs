@@ -11,7 +11,7 @@ pub(super) struct Parallel {
 }
 
 impl Parallel {
-    /// Does this CPU run a followed thread from now on?
+    /// Notes that a CPU starts or stops running followed threads.
     pub(super) fn set(&mut self, cpu: u32, runs_own: bool, now_ns: u64) {
         let cpu = cpu as usize;
         if cpu >= self.is_used.len() {
@@ -28,12 +28,12 @@ impl Parallel {
         }
     }
 
-    /// The figures start again; which CPUs are used stays.
+    /// Counts anew; which CPUs are used stays known.
     pub(super) const fn restart(&mut self, now_ns: u64) {
         (self.since_ns, self.ns) = (now_ns, 0);
     }
 
-    /// The time so far.
+    /// Counts up to now; returns the total, ns.
     pub(super) const fn advance(&mut self, now_ns: u64) -> u64 {
         if self.used > 1 {
             self.ns += now_ns.saturating_sub(self.since_ns);

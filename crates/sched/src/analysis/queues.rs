@@ -104,9 +104,9 @@ pub(super) struct Queues {
     unmatched: CpuSet,
     /// Free CPUs matched with a thread that may not use them.
     matched_with_forbidden: CpuSet,
-    /// WaitingThread threads, by slot.
+    /// Waiting threads, by slot.
     waiting: Vec<Option<WaitingThread>>,
-    /// WaitingThread threads without a match, longest first.
+    /// Waiting threads without a match, longest first.
     without_match: BTreeSet<WaitKey>,
     episodes: IdleWaiting,
 }

@@ -53,7 +53,7 @@ pub(super) struct Threads {
     pub(super) waits: PartialWait,
     /// Threads whose events lack a notable part of their activity.
     pub(super) hidden: Hidden,
-    /// All threads are followed, until one is named.
+    /// All threads are followed, until the first [`EventKind::Follow`].
     pub(super) is_everyone: bool,
 }
 

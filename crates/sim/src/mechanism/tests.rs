@@ -42,7 +42,7 @@ fn check_mean_time(text: &str, cpus: &str, expected: f64) {
 const TWO_BY_TWO: &str = "topology = \"core:2 pu:2\"\n";
 
 #[test]
-fn siblings_share_a_core_and_cores_are_their_own() {
+fn siblings_share_throughput_and_cores_do_not() {
     let text = format!(
         "{TWO_BY_TWO}[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.w]\nbase_s = 12\nthreads = 2"
     );
@@ -112,7 +112,7 @@ fn a_preference_attracts_threads_and_is_not_a_limit() {
     assert!(siblings > 1.05 * any, "{siblings} {any}");
     assert!(
         (cores / any - 1.0).abs() < 0.03,
-        "without a preference ideals are dealt in turn: {cores} {any}"
+        "without a preference ideal CPUs are assigned in turn: {cores} {any}"
     );
     let limited = mean_s(text, "0,1,4,5", &[]);
     assert!(limited > siblings, "{limited} {siblings}");
@@ -135,13 +135,13 @@ fn one_cache_is_filled_before_the_next() {
             "topology = \"l3:2 core:2 pu:2\"\n[scheduler]\npolicy = \"{policy}\"\nsmt_throughput = 1.2\n[workload.w]\nbase_s = 12\nthreads = {threads}"
         )
     };
-    // Two threads have a core each; of four, two run beside a sibling although other caches' cores
-    // are idle; a fifth gets the other cache.
+    // Two threads have a core each; the third and fourth are placed on siblings although cores of
+    // the other cache are idle; a fifth gets that cache.
     check_mean_time(&text(2, "llc-first"), "0-7", 6.0);
     check_mean_time(&text(4, "llc-first"), "0-7", 5.0);
     check_mean_time(&text(5, "llc-first"), "0-7", 12.0 / 3.4);
     check_mean_time(&text(4, "core-first"), "0-7", 3.0);
-    // Within a cache, cores come first; a mask across caches is one of each.
+    // Within a cache, cores come first; a mask with CPUs of both caches still fills the first.
     check_mean_time(&text(2, "llc-first"), "0,2,4", 6.0);
     // The first thread gets CPU 4 in one case of three, and then there is no other CPU for the
     // second.

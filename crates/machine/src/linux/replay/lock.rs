@@ -1,7 +1,7 @@
 //! The lock of replays.
 //!
-//! Its waiters spin as configured, then park on a futex or yield. Whoever comes first gets it: the
-//! holder does not hand it to a certain waiter.
+//! Its waiters spin as configured, then park on a futex or yield. It is not fair: once it is
+//! free, any thread may take it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

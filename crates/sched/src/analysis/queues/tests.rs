@@ -5,7 +5,7 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 /// A machine of 4 CPUs, none free at first; a thread with `mask` waits on CPU 0 from 10 to 20
-/// ms; `changes` are (ms, CPU, new state).
+/// ms; `changes` are (ms, CPU, new state): '.' free, 'f' a foreign thread, 'o' an own one.
 #[track_caller]
 fn check(mask: &str, changes: &[(u64, u32, char)], causes: [u64; 4], episodes: IdleWaiting) {
     let mut queues = Queues::new(&CpuSet::first_n(4));
@@ -114,7 +114,7 @@ fn a_free_cpu_is_matched_with_one_waiting_thread() {
     check_many(&["0-3"; 10], &[1], [10, 0]);
     check_many(&["0-3"; 10], &[1, 2], [20, 0]);
     check_many(&["0-3"; 2], &[1, 2, 3], [20, 0]);
-    // The second may only use CPU 1, which the first does not need.
+    // CPU 1 is free; only the second may use it.
     check_many(&["0,2", "0-1"], &[1], [10, 0]);
     check_many(&["0", "0", "0-1"], &[1, 2], [10, 10]);
 }

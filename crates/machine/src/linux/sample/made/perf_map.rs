@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use super::{AddressNames, FileReader, MAX_MAP_BYTES, NamePosition};
 use pinwise_profile::Symbol;
 
-/// Longer lines are skipped, bytes.
+/// Longest line that is read, bytes.
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Finds the name of each address: that of the last line that covers it, since code is replaced.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_lines_are_searched_for_a_limited_time() {
+    fn many_overlapping_lines_are_searched() {
         let text = "0 ffffffffffffffff all\n".repeat(30_000);
         let addresses: Vec<(u64, Option<(&str, u64)>)> =
             (0..2_000).map(|at| (at, Some(("all", at)))).collect();
