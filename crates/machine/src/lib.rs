@@ -332,7 +332,7 @@ pub struct BusyProcess {
 pub struct Usage {
     /// When it was read, by [`Host::now`].
     pub at: Duration,
-    /// BusyThreads time per CPU: (CPU, time).
+    /// Busy time per CPU: (CPU, time).
     pub busy: Vec<(usize, Duration)>,
     /// Time that the hypervisor gave to other virtual machines, over all CPUs.
     pub steal: Duration,

@@ -327,7 +327,7 @@ pub(super) fn parse_devices(capture: &Capture) -> Vec<Device> {
     devices
 }
 
-/// With NVMe multipath the link of a disk `nvme0n1` names no device; the controller of the same
+/// With multipath the link of a disk `nvme0n1` names no device; the controller of the same
 /// number, `nvme0`, is taken as its owner.
 fn find_namespace_owner(name: &str) -> String {
     let digits = name.strip_prefix("nvme").unwrap_or_default();

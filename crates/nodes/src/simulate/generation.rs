@@ -143,7 +143,7 @@ impl Generation {
     }
 
     /// The server as a synthetic topology of hwloc.
-    pub(super) fn to_synthetic(&self, has_smt: bool, nodes_per_package: usize) -> String {
+    pub(super) fn to_synthetic(self, has_smt: bool, nodes_per_package: usize) -> String {
         let llcs = self.llc_count(nodes_per_package) / (2 * nodes_per_package);
         let cores = self.cores() / (2 * nodes_per_package * llcs);
         let pu = if has_smt { 2 } else { 1 };

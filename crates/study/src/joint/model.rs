@@ -251,7 +251,7 @@ impl Models {
                 let mean = pinwise_stats::describe::mean(&costs);
                 let excess = goal.limit.map_or(0.0, |limit| (mean - limit).max(0.0));
                 let broken = if excess > 0.0 { BROKEN_LIMIT_COST } else { 0.0 };
-                (!costs.is_empty()).then(|| goal.weight * mean + broken + EXCESS_COST * excess)
+                (!costs.is_empty()).then_some(goal.weight * mean + broken + EXCESS_COST * excess)
             })
             .sum()
     }

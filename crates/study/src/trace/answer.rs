@@ -281,7 +281,7 @@ fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
     (is_other && *part_s > MOST * times.blocked_s).then_some(what)
 }
 
-/// Do they mostly wait in the function of CPython that takes its global lock?
+/// Do they mostly wait in the function of Python that takes its global lock?
 fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
     main_wait_for_threads(times).is_some_and(|what| {
         let place = waiters::name_places(&record.blocked, what);
