@@ -182,9 +182,7 @@ export function adviceGroups(
   const used = usedArm(record);
   const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
     if (line.name === used)
-      return record.verdict?.not_recommended
-        ? [AHEAD, 'open']
-        : ['Use', 'use'];
+      return record.verdict?.not_recommended ? [AHEAD, 'open'] : ['Use', 'use'];
     switch (line.standing) {
       case 'baseline':
         return ['Baseline', 'equal'];
