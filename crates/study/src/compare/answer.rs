@@ -4,7 +4,7 @@
 use super::contrast;
 use super::plan::{ArmPlan, ComparePlan};
 use super::rivals::{self, is_twin};
-use pinwise_record::{CompanionEffectRecord, EffectRecord};
+use pinwise_record::{CompanionEffectRecord, MetricRecord};
 use pinwise_stats::confirm::{Contrast, Look};
 use pinwise_stats::neighbour;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
@@ -136,19 +136,21 @@ impl<'a> Answer<'a> {
     }
 
     /// What companions change, as a record.
-    pub(super) fn record_changes(&self) -> Vec<CompanionEffectRecord> {
+    pub(super) fn record_changes(&self, metric: &MetricRecord) -> Vec<CompanionEffectRecord> {
         let records = self.changes.iter().map(|change| {
             let Change { contrast, .. } = change;
-            let end = |end: f64| contrast::exp_if_finite(end);
+            let ratio = contrast.estimate.exp();
+            let low = contrast::exp_if_finite(contrast.interval.low);
+            let high = contrast::exp_if_finite(contrast.interval.high);
             CompanionEffectRecord {
                 companion: change.companion.clone(),
                 arm: change.arm.clone(),
-                ratio: contrast.estimate.exp(),
-                low: end(contrast.interval.low),
-                high: end(contrast.interval.high),
+                ratio,
+                low,
+                high,
                 confidence: contrast.confidence,
                 verdict: contrast::verdict_of(contrast.decision),
-                effect: EffectRecord::default(),
+                effect: metric.effect(ratio, low, high),
             }
         });
         records.collect()

@@ -354,7 +354,7 @@ fn write_verdict(
         });
     }
     let best = find_best_column(outcome, setting).map(|column| columns[column]);
-    record.companion_effects = answer.record_changes();
+    record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
     let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);

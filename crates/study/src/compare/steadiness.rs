@@ -38,7 +38,8 @@ pub(super) fn compare_steadiness(
         contrast.spread_high = end(spread.interval.high);
         contrast.spread_p_adjusted = Some(spread.p_adjusted);
     }
-    if plan.study == ComparisonStudy::Compare {
+    // Beside companions the question is what they cost.
+    if plan.study == ComparisonStudy::Compare && !plan.is_survey {
         record.verdict.steadiness = recommend_steadiest(record, plan);
     }
 }

@@ -1,7 +1,7 @@
 //! Where the time of a program's threads went, and the largest cause of that, in one sentence: what
 //! somebody with a slow program wants to know. It judges nothing that the findings do not.
 
-use super::blocking::{advise_calls, advise_spin_attach, is_awake, split_blocked};
+use super::blocking::{advise_calls, advise_spin_attach, is_awake, spin_target, split_blocked};
 use super::shares::blocked_s;
 use super::waiters::{self, list_active};
 use pinwise_format::{percent, shell};
@@ -16,6 +16,8 @@ const NAMED: f64 = 0.005;
 const SEPARATE: f64 = 0.05;
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
+/// Who waits for events for this part of the time may have nothing to do.
+const IDLE: f64 = 0.95;
 /// Threads that ran for this part of the time or more, and hardly ever two at once, took turns: by
 /// chance two would have run at once for a fifth of that time.
 const TURNS: f64 = 0.75;
@@ -93,8 +95,11 @@ enum Cause<'a> {
     Waiting(BlockedIn),
     /// In several things, or unknown.
     Blocked,
-    /// This one was awake all the time, while the others waited.
+    /// This one was awake all the time, while the others waited for threads.
     OneThread(&'a ThreadRecord),
+    /// This one was awake all the time, while the others waited for something else: it may be what
+    /// they wait for, or have nothing to do with them.
+    BusyThread(&'a ThreadRecord),
     /// One thread at a time ran.
     Turns,
 }
@@ -152,11 +157,18 @@ fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
         Cause::Queued(by) => by.headline().to_owned(),
         Cause::Lock => format!("Held up by a lock{}", place(&BlockedIn::Mutex)),
         Cause::Waiting(what) => {
-            format!("Held up by waiting for {}{}", what.words(), place(what))
+            let part_s = times.kinds.first().map_or(0.0, |(_, part_s)| *part_s);
+            let may_be_idle = *what == BlockedIn::Events && part_s >= IDLE * times.all_s();
+            let start = match may_be_idle {
+                true => "Idle, as a server without requests, or held up",
+                false => "Held up",
+            };
+            format!("{start} by waiting for {}{}", what.words(), place(what))
         }
         Cause::Blocked => "Mostly blocked, not short of CPUs".to_owned(),
-        Cause::OneThread(thread) => {
-            let sentence = describe_one_thread(record, thread);
+        Cause::OneThread(thread) | Cause::BusyThread(thread) => {
+            let is_limit = matches!(cause, Cause::OneThread(_));
+            let sentence = describe_one_thread(record, thread, is_limit);
             let advice = advise(record, &cause);
             return Some(TraceAnswer { sentence, advice });
         }
@@ -187,7 +199,10 @@ fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
 fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
     let shared = shared(record);
     if let Some(thread) = find_saturated(record, times).filter(|_| shared.is_none()) {
-        return Cause::OneThread(thread);
+        return match others_wait_for_threads(record, thread) {
+            true => Cause::OneThread(thread),
+            false => Cause::BusyThread(thread),
+        };
     }
     if times.blocked_s > times.ran_s.max(times.queued_s) {
         return match times.kinds.first() {
@@ -206,18 +221,27 @@ fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
     }
 }
 
-/// The only thread that was awake all the time, if the others mostly waited for other threads
-/// meanwhile: more of them would not help.
+/// The only thread that was awake all the time, if the others mostly waited meanwhile.
 fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<&'a ThreadRecord> {
     let mut awake = record.threads.iter().filter(|one| is_awake(record, one));
     let only = awake.next().filter(|_| awake.next().is_none())?;
     let others_s = times.ran_s + times.queued_s - only.cpu_s - only.wait_s.unwrap_or(0.0);
-    let parts = list_others(record, only);
+    let is_alone = list_active(&record.blocked).all(|other| other.thread == only.thread);
+    let is_limit = || others_wait_for_threads(record, only);
+    let do_others_wait = match is_alone {
+        true => is_limit(),
+        false => others_s < times.blocked_s,
+    };
+    do_others_wait.then_some(only)
+}
+
+/// Did the others mostly wait for threads? More of them would not help then.
+fn others_wait_for_threads(record: &TraceRecord, but: &ThreadRecord) -> bool {
+    let parts = list_others(record, but);
     let all: u64 = parts.iter().map(|part| part.looks).sum();
     let wait = parts.iter().filter(|part| waits_for_threads(&part.what));
     let wait: u64 = wait.map(|part| part.looks).sum();
-    let is_alone = list_active(&record.blocked).all(|other| other.thread == only.thread);
-    (2 * wait > all && (is_alone || others_s < times.blocked_s)).then_some(only)
+    2 * wait > all
 }
 
 /// What other threads than this one waited for: of idle ones only if there are no others.
@@ -243,7 +267,7 @@ const fn waits_for_threads(what: &BlockedIn) -> bool {
     )
 }
 
-fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord) -> String {
+fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord, is_limit: bool) -> String {
     let queued_s = thread.wait_s.unwrap_or(0.0);
     let mut parts = [(thread.cpu_s, "ran"), (queued_s, "waited for a CPU")];
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -258,7 +282,8 @@ fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord) -> String {
             let by = QueuedBy::main_cause(record.figures.waits.because);
             format!("{}, in one thread", by.headline())
         }
-        false => "Limited by one thread".to_owned(),
+        false if is_limit => "Limited by one thread".to_owned(),
+        false => "One thread is busy all the time".to_owned(),
     };
     let first = list_others(record, thread).into_iter().next();
     let waited = first.filter(|part| part.what != BlockedIn::Unknown);
@@ -407,7 +432,9 @@ fn about(figures: &TraceFigures) -> &'static str {
 fn advise(record: &TraceRecord, cause: &Cause<'_>) -> String {
     let by = match cause {
         Cause::Queued(by) => Some(*by),
-        Cause::OneThread(thread) if thread.wait_s.unwrap_or(0.0) > thread.cpu_s => {
+        Cause::OneThread(thread) | Cause::BusyThread(thread)
+            if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
+        {
             Some(QueuedBy::main_cause(record.figures.waits.because))
         }
         _ => None,
@@ -427,12 +454,20 @@ fn advise(record: &TraceRecord, cause: &Cause<'_>) -> String {
     let advised = advised.map(|finding| finding.advice.clone());
     // What does not exist has no functions.
     let is_simulated = record.tier == TraceTier::Simulated;
+    let target = spin_target(record);
     let more = match cause {
         Cause::Queued(_) if advised.is_some() => advise_spin_attach(record),
         _ if advised.is_some() || is_simulated => None,
         Cause::Queued(_) => advise_spin_attach(record),
         Cause::Work => advise_spin_attach(record).or_else(|| advise_profile(record, "it runs")),
         Cause::OneThread(_) => advise_profile(record, "that thread runs"),
+        Cause::BusyThread(_) => {
+            advise_profile(record, "that thread runs")
+                .zip(target)
+                .map(|(profile, target)| {
+                    format!("{profile}; whether it spins: pinwise spin attach {target}")
+                })
+        }
         Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
             advise_profile(record, "they run")
         }

@@ -197,7 +197,8 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
         let rate = preemptions as f64 / thread.cpu_s;
         let yields = rate >= YIELDS_PER_CPU_SECOND
             && blocking <= MAX_BLOCKING_SHARE * preemptions as f64
-            && preemptions >= MIN_YIELDS;
+            && preemptions >= MIN_YIELDS
+            && 2 * count_wakes_by(record, thread.thread) < preemptions;
         yields.then_some(rate)
     };
     let yielding = record.threads.iter().filter_map(|t| Some((t, rate(t)?)));
@@ -226,8 +227,16 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
+/// How often this thread woke others of its process, at least: each may have taken its CPU.
+fn count_wakes_by(record: &TraceRecord, thread: i32) -> u64 {
+    let woken = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let wakers = woken.flat_map(|woken| &woken.woken_by);
+    let by_it = wakers.filter(|waker| waker.thread == thread);
+    by_it.map(|waker| waker.times).sum()
+}
+
 /// Whom `spin attach` would look at: what was traced, if that is one program.
-fn spin_target(record: &TraceRecord) -> Option<String> {
+pub(super) fn spin_target(record: &TraceRecord) -> Option<String> {
     match &record.source {
         TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
         TraceSource::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
@@ -691,5 +700,25 @@ mod tests {
         assert_eq!(find(1.0, 200_000, 100_000), None);
         assert_eq!(find(1.0, 1_000, 1_000), None);
         assert_eq!(find(0.01, 900, 900), None);
+    }
+
+    /// Woken threads take the only CPU from the one that woke them.
+    #[test]
+    fn a_thread_that_wakes_others_does_not_yield() {
+        let mut record = contended(5.0, BlockedIn::Condition);
+        record.threads.truncate(1);
+        let thread = &mut record.threads[0];
+        thread.cpu_s = 1.0;
+        (thread.switches, thread.preemptions) = (Some(100_000), Some(100_000));
+        let number = thread.thread;
+        record.blocked[0].threads[0].woken_by.clear();
+        assert!(find_yielding(&record).is_some());
+        let waker = pinwise_record::WakerRecord {
+            thread: number,
+            name: "dispatch".to_owned(),
+            times: 90_000,
+        };
+        record.blocked[0].threads[0].woken_by.push(waker);
+        assert_eq!(find_yielding(&record), None);
     }
 }

@@ -6,7 +6,7 @@ use super::memory::find_far_memory;
 use super::shares::{describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
-    Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, WaitCauses,
+    Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitCauses,
 };
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
@@ -332,8 +332,8 @@ fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
             figures.bound(LowerBound::Queued).words(),
             describe_time(figures, waited_s)
         );
-        let advice = match record.source {
-            TraceSource::Import { .. } => "",
+        let advice = match (&record.source, &record.tier) {
+            (TraceSource::Import { .. }, _) | (_, TraceTier::Bpf | TraceTier::Tracepoint) => "",
             _ => "--tier bpf or tracepoint shows which (pinwise trace tiers).",
         };
         Finding::new("queued", severity, sentence, advice)

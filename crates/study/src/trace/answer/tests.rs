@@ -198,12 +198,14 @@ fn the_one_thread_that_others_wait_for_is_named() {
         "Stop or move them",
     );
     let is_of_one = |record: &TraceRecord| record.verdict().contains("one thread");
-    // Others wait for something else, or it does.
-    assert!(!is_of_one(&dispatcher(
-        4.9,
-        0.0,
-        &[(BlockedIn::Socket, 50)]
-    )));
+    // Others wait for something else, which it may serve or not.
+    check(
+        &dispatcher(4.9, 0.0, &[(BlockedIn::Pipe, 50)]),
+        "One thread is busy all the time: dispatch (20) ran 98.0 % of the time; the others mostly \
+         waited for a pipe at update_table().",
+        "profile --pid 7; whether it spins: pinwise spin attach --pid 7",
+    );
+    // It waits as well.
     assert!(!is_of_one(&dispatcher(
         4.0,
         0.0,
