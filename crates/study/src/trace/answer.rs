@@ -460,14 +460,11 @@ fn advise(record: &TraceRecord, cause: &Cause<'_>) -> String {
         _ if advised.is_some() || is_simulated => None,
         Cause::Queued(_) => advise_spin_attach(record),
         Cause::Work => advise_spin_attach(record).or_else(|| advise_profile(record, "it runs")),
-        Cause::OneThread(_) => advise_profile(record, "that thread runs"),
-        Cause::BusyThread(_) => {
-            advise_profile(record, "that thread runs")
-                .zip(target)
-                .map(|(profile, target)| {
-                    format!("{profile}; whether it spins: pinwise spin attach {target}")
-                })
-        }
+        Cause::OneThread(_) | Cause::BusyThread(_) => advise_profile(record, "that thread runs")
+            .zip(target)
+            .map(|(profile, target)| {
+                format!("{profile}; whether it spins: pinwise spin attach {target}")
+            }),
         Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
             advise_profile(record, "they run")
         }
