@@ -84,7 +84,8 @@ fn an_arm_without_the_companion_does_not_win_over_one_beside_it() {
     let said = record["verdict"]["sentence"].as_str().unwrap();
     let start = "Beside noise, a is worse by 9";
     assert!(said.starts_with(start), "{said}");
-    assert!(!said.contains("better than a beside noise by"), "{said}");
+    // Beside noise they cost the same, give or take: one may be called better by chance.
+    assert!(!said.contains("b is best"), "{said}");
     assert!(
         said.contains("Without noise: b is better than a by"),
         "{said}"
