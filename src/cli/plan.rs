@@ -27,7 +27,7 @@ use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
 use pinwise_placement::{Merged, Placement, Realised, default_placements, merge_equivalent};
-use pinwise_record::{ComparisonStudy, Finding, TopologyRecord};
+use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
 use pinwise_study::probe::advise_placements;
@@ -112,7 +112,8 @@ pub(super) fn plan_comparison(
         }
         None => None,
     };
-    let moving = load_map(&topology).and_then(|map| find_moving_wiring(&map, &arms));
+    let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
+    let map = are_placed.then(|| load_map(&topology)).flatten();
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
         is_survey: !args.companions.companions.is_empty(),
@@ -120,7 +121,7 @@ pub(super) fn plan_comparison(
         known: working_set
             .into_iter()
             .chain(what_if::describe(&smaller, &topology))
-            .chain(moving)
+            .chain(map.as_ref().and_then(maps::find_moving))
             .chain(interrupts::describe_moved(&arms))
             .chain(groups::describe(args, &arms, &topology))
             .collect(),
@@ -148,12 +149,6 @@ fn choose_output(
         true => Ok(Output::Keep),
         false => parse_output(&args.experiment.workload.output, metric),
     }
-}
-
-/// A wiring that moves matters if arms have different CPUs.
-fn find_moving_wiring(map: &TopologyRecord, arms: &[ArmPlan]) -> Option<Finding> {
-    let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
-    maps::find_moving(map).filter(|_| are_placed)
 }
 
 /// Counts the program's threads and chooses placements that suit it.

@@ -18,12 +18,9 @@ pub(super) fn list_explicit(
     terminal: &Terminal,
 ) -> anyhow::Result<Option<Vec<Placement>>> {
     let has_other_arms = candidates > 1
-        || !args.what_if.machines.is_empty()
         || !args.interrupts.irqs.is_empty()
-        || !args.memory_policies.is_empty()
         || args.groups.are_given()
-        || !args.companions.companions.is_empty()
-        || args.scheduling.are_given();
+        || multiplies_arms(args);
     Ok(if !args.places.is_empty() {
         Some(parse_placements(&args.places)?)
     } else if has_other_arms {
@@ -32,6 +29,14 @@ pub(super) fn list_explicit(
     } else {
         list_configured(args, topology, terminal)?
     })
+}
+
+/// Do options add arms that are others with something changed?
+fn multiplies_arms(args: &CompareArgs) -> bool {
+    !args.what_if.machines.is_empty()
+        || !args.memory_policies.is_empty()
+        || !args.companions.companions.is_empty()
+        || args.scheduling.are_given()
 }
 
 /// Is the baseline an arm of another option, such as `limit=1`? Then `os-default` would be an arm
@@ -51,10 +56,7 @@ pub(super) fn wanted_baseline(args: &CompareArgs) -> Option<String> {
         && args.commands.is_empty()
         && args.parameters.is_empty()
         && args.parameter_lists.is_empty()
-        && args.what_if.machines.is_empty()
-        && args.memory_policies.is_empty()
-        && args.companions.companions.is_empty()
-        && !args.scheduling.are_given();
+        && !multiplies_arms(args);
     let implied = || groups::limit_beside_cpusets(&args.groups).filter(|_| stands_alone);
     args.baseline.clone().or_else(implied)
 }
