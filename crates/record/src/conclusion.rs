@@ -58,9 +58,6 @@ impl Comparison {
             }
             contrast.beside = contrast.describe_components().filter(|_| metric.is_wall());
         }
-        for beside in &mut self.companion_effects {
-            beside.effect = metric.effect(beside.ratio, beside.low, beside.high);
-        }
         let standings: Vec<String> = self
             .arms
             .iter()
