@@ -35,7 +35,7 @@ mod traced;
 pub(crate) use assemble::workload_record;
 pub(crate) use engine::record_interrupted;
 pub use engine::run;
-pub(crate) use findings::all_runs;
+pub(crate) use findings::{FAR_MEDIANS, all_runs};
 pub(crate) use load::{foreign_cpus, report_load};
 pub(crate) use outcome::{Moment, Trial, name_output_of_run, read_figures};
 pub use outcome::{RunFailure, coverage_record};

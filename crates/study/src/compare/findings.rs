@@ -31,7 +31,7 @@ const MIN_POSITION_EFFECT: f64 = 0.01;
 pub(super) const MEDIANS: &str = "medians_differ";
 /// Medians whose ratio differs from the change by more than this share of it look like another
 /// result.
-const FAR_MEDIANS: f64 = 0.3;
+pub(crate) const FAR_MEDIANS: f64 = 0.3;
 /// Medians this far apart, `ln(ratio)`, are explained whatever the interval.
 const STRIKING: f64 = 0.05;
 /// A smaller change is displayed as 0.0 %.

@@ -231,9 +231,6 @@ pub(super) fn complete_record(
     record.findings = list_findings(record, states);
 }
 
-/// Medians that differ from the change by more than this part of it are contrary to it.
-const FAR_MEDIANS: f64 = 0.3;
-
 /// Benchmarks whose medians differ in the opposite direction from their pairs or by another size,
 /// as when other load comes and goes; small differences contradict no verdict.
 pub(super) fn compare_medians(record: &GateRecord) -> Option<Finding> {
@@ -241,7 +238,7 @@ pub(super) fn compare_medians(record: &GateRecord) -> Option<Finding> {
         let medians = benchmark.base.zip(benchmark.head);
         let change = medians.map_or(0.0, |(base, head)| head / base - 1.0);
         let pairs = benchmark.effect.as_ref().map_or(0.0, |effect| effect.value) / 100.0;
-        let distance = benchmark.min_effect.max(FAR_MEDIANS * pairs.abs());
+        let distance = benchmark.min_effect.max(compare::FAR_MEDIANS * pairs.abs());
         let is_contrary = change * pairs < 0.0 || (change - pairs).abs() > distance;
         let is_slower = benchmark.outcome == GateOutcome::Slower;
         // If CPU time decides, the medians shown are those of CPU time.
