@@ -198,11 +198,8 @@ fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
 /// The cause of the largest part of the time: of running, queueing and being blocked.
 fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
     let shared = shared(record);
-    if let Some(thread) = find_saturated(record, times).filter(|_| shared.is_none()) {
-        return match others_wait_for_threads(record, thread) {
-            true => Cause::OneThread(thread),
-            false => Cause::BusyThread(thread),
-        };
+    if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {
+        return cause;
     }
     if times.blocked_s > times.ran_s.max(times.queued_s) {
         return match times.kinds.first() {
@@ -222,17 +219,18 @@ fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
 }
 
 /// The only thread that was awake all the time, if the others mostly waited meanwhile.
-fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<&'a ThreadRecord> {
+fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<Cause<'a>> {
     let mut awake = record.threads.iter().filter(|one| is_awake(record, one));
     let only = awake.next().filter(|_| awake.next().is_none())?;
     let others_s = times.ran_s + times.queued_s - only.cpu_s - only.wait_s.unwrap_or(0.0);
     let is_alone = list_active(&record.blocked).all(|other| other.thread == only.thread);
-    let is_limit = || others_wait_for_threads(record, only);
-    let do_others_wait = match is_alone {
-        true => is_limit(),
-        false => others_s < times.blocked_s,
-    };
-    do_others_wait.then_some(only)
+    if !is_alone && others_s >= times.blocked_s {
+        return None;
+    }
+    match others_wait_for_threads(record, only) {
+        true => Some(Cause::OneThread(only)),
+        false => (!is_alone).then_some(Cause::BusyThread(only)),
+    }
 }
 
 /// Did the others mostly wait for threads? More of them would not help then.
