@@ -14,7 +14,7 @@ open_enum! {
         Lock = "lock",
         /// A mutex.
         Mutex = "mutex",
-        /// A condition variable or a semaphore, or another thread's end if it cannot be told apart.
+        /// A condition variable or a semaphore, or another thread's end if it cannot be distinguished.
         Condition = "condition",
         /// Another thread's end.
         Thread = "thread",

@@ -41,7 +41,7 @@ pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String
         None => text.push_str(&format_arms_table(record)),
     }
     text.push_str(&describe_limits(record));
-    text.push_str(&cpu_time(record));
+    text.push_str(&describe_cpu_time(record));
     text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
         text.push_str(&describe_findings(grave, palette));
@@ -307,7 +307,7 @@ fn describe_limits(record: &Comparison) -> String {
 const TELLS_MORE: f64 = 0.5;
 
 /// CPU time of two builds on the same CPUs, if other programs hide it less than wall-clock time.
-fn cpu_time(record: &Comparison) -> String {
+fn describe_cpu_time(record: &Comparison) -> String {
     let ([a, b], [contrast]) = (record.arms.as_slice(), record.contrasts.as_slice()) else {
         return String::new();
     };
