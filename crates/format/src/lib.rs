@@ -315,11 +315,41 @@ pub fn grouped_digits(digits: &str) -> String {
     out
 }
 
+/// Words in a row: `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn join_words<T: AsRef<str>>(words: &[T]) -> String {
+    let mut text = String::new();
+    for (at, word) in words.iter().enumerate() {
+        text.push_str(match words.len() - at {
+            _ if at == 0 => "",
+            1 => " and ",
+            _ => ", ",
+        });
+        text.push_str(word.as_ref());
+    }
+    text
+}
+
+/// Begins with a capital letter.
+#[must_use]
+pub fn capitalise(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn words_in_a_row_end_with_and() {
+        let texts = (0..4).map(|many| join_words(&["a", "b", "c"][..many]));
+        assert!(texts.eq(["", "a", "a and b", "a, b and c"]));
+        assert_eq!(["", "äh b"].map(capitalise), ["", "Äh b"]);
+    }
 
     #[test]
     fn differences_of_times_have_a_sign() {

@@ -16,7 +16,7 @@ pub use super::setting::{Basis, Setting, Words, relative_change};
 pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
 use super::withheld::{describe_doubt, format_load};
 pub use offers::{Effort, Offer, offer_more};
-use pinwise_format::{count, duration, percent};
+use pinwise_format::{count, duration, join_words, percent};
 
 /// The result of a comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,11 +205,7 @@ fn describe_certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
             count(worse.len() - MAX_NAMED, "more arm")
         ));
     }
-    let last = parts.pop()?;
-    Some(match parts.is_empty() {
-        true => last,
-        false => format!("{} and {last}", parts.join(", ")),
-    })
+    (!parts.is_empty()).then(|| join_words(&parts))
 }
 
 /// Most arms that a headline names as certainly worse.

@@ -1,6 +1,7 @@
 //! Whether the system's report of the machine is right, in a sentence.
 
 use super::{Agreement, LevelName, Measured};
+use pinwise_format::{capitalise, join_words};
 
 /// Limits the groups that the answer names.
 const MAX_NAMED: usize = 4;
@@ -39,9 +40,9 @@ impl Measured {
             list_nouns(Agreement::Agrees),
             list_nouns(Agreement::CannotTell),
         );
+        right.dedup();
         open.dedup();
-        // Smaller caches may be as reported even if the largest one is not known: "right" is not
-        // said without that exception.
+        // Smaller caches may be as reported even if the largest one is not known.
         let caches = LevelName::Cache.noun();
         let doubt = with_verdict(Agreement::CannotTell).find(|v| v.level == LevelName::Cache);
         let doubt = doubt.filter(|_| right.iter().any(|noun| *noun != caches));
@@ -49,7 +50,6 @@ impl Measured {
             right.retain(|noun| *noun != caches);
             open.retain(|noun| *noun != caches);
         }
-        let (right, open) = (right.join(", "), open.join(", "));
         if right.is_empty() {
             let why = self.cannot_tell.as_deref();
             let why = why.or_else(|| {
@@ -63,22 +63,24 @@ impl Measured {
             let why = why.unwrap_or("nothing could be compared.");
             return format!("Whether the kernel's picture is right cannot be told here: {why}");
         }
-        let how_far = match open.as_str() {
-            "" => String::new(),
-            open => format!(" as far as could be measured ({open} not confirmed)"),
+        let now = match is_virtual && self.drift.is_none() {
+            true => " at this moment",
+            false => "",
         };
-        let (is_right, now) = match is_virtual && self.drift.is_none() {
-            true => ("is not contradicted", " at this moment"),
-            false => ("is right", ""),
+        let confirmed = format!("{} are as reported{now}", join_words(&right));
+        let open = match open.is_empty() {
+            true => String::new(),
+            false => format!("; {} could not be confirmed", join_words(&open)),
         };
-        match doubt {
-            Some(doubt) => format!(
-                "Apart from its caches, the kernel's picture {is_right}{how_far}: {right} are as measured{now}. {}",
+        match (doubt, open.as_str(), now) {
+            (Some(doubt), ..) => format!(
+                "{}{open}; {caches} are not confirmed: {}",
+                capitalise(&confirmed),
                 doubt.measured
             ),
-            None => {
-                format!("The kernel's picture {is_right}{how_far}: {right} are as measured{now}.")
-            }
+            (None, "", "") => format!("The kernel's picture is right: {confirmed}."),
+            (None, "", _) => format!("The kernel's picture is not contradicted: {confirmed}."),
+            (None, open, _) => format!("{}{open}.", capitalise(&confirmed)),
         }
     }
 
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn one_look_at_a_virtual_machine_calls_nothing_right() {
         let mut measured = measure(&[(LevelName::Smt, Agreement::Agrees)]);
-        let seen = "The kernel's picture is not contradicted: SMT siblings are as measured at this moment.";
+        let seen = "The kernel's picture is not contradicted: SMT siblings are as reported at this moment.";
         assert_eq!(measured.answer_sentence(true), seen);
         measured.drift = Some(super::super::DriftRecord::default());
         assert!(measured.answer_sentence(true).contains("is right"));
@@ -146,7 +148,7 @@ mod tests {
         let (smt, llc) = (LevelName::Smt, LevelName::Llc);
         assert_eq!(
             answer_for(&[(smt.clone(), Agrees), (llc.clone(), CannotTell)]),
-            "The kernel's picture is right as far as could be measured (last-level caches not confirmed): SMT siblings are as measured."
+            "SMT siblings are as reported; last-level caches could not be confirmed."
         );
         assert_eq!(
             answer_for(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
@@ -163,7 +165,7 @@ mod tests {
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
-            "Apart from its caches, the kernel's picture is right: SMT siblings are as measured. CPUs 0 and 1 share a core."
+            "SMT siblings are as reported; cache sizes are not confirmed: CPUs 0 and 1 share a core."
         );
         let open = answer_for(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");

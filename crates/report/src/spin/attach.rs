@@ -3,7 +3,7 @@
 use crate::comparison::describe_findings;
 use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::shell;
-use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds, whole};
+use pinwise_format::{capitalise, count, count_of, grouped, nanoseconds, percent, seconds, whole};
 use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
 };
@@ -98,12 +98,6 @@ fn describe_origin(record: &SpinAttachRecord) -> String {
         seconds(record.wall_s),
         record.hz
     )
-}
-
-fn capitalise(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|c| c.to_uppercase().to_string());
-    format!("{}{}", first.unwrap_or_default(), characters.as_str())
 }
 
 fn format_shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {

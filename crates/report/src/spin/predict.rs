@@ -2,7 +2,7 @@
 //! moving to another processor.
 
 use crate::style::{Palette, paragraph, shorten, table, visible};
-use pinwise_format::{nanoseconds, three_digits};
+use pinwise_format::{join_words, nanoseconds, three_digits};
 use pinwise_record::{
     CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinEvidence, SpinPredictRecord,
     SpinUnit,
@@ -215,10 +215,9 @@ fn describe_changes(cliffs: &CliffsRecord) -> String {
         return "grows with every CPU".to_owned();
     }
     let words: Vec<String> = at.iter().map(u64::to_string).collect();
-    match words.split_last() {
-        Some((last, [])) => format!("changes at {last} CPUs"),
-        Some((last, rest)) => format!("changes at {} and {last} CPUs", rest.join(", ")),
-        None => "changes nowhere".to_owned(),
+    match words.is_empty() {
+        true => "changes nowhere".to_owned(),
+        false => format!("changes at {} CPUs", join_words(&words)),
     }
 }
 

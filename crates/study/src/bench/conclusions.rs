@@ -3,7 +3,7 @@
 //! A sentence claims only what an interval supports, and names what is undecided; scores are means
 //! without an interval.
 
-use pinwise_format::{percent, percent_range, round_bytes};
+use pinwise_format::{join_words, percent, percent_range, round_bytes};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
 
 /// Writes conclusions and scores into the record, replacing earlier ones.
@@ -127,11 +127,11 @@ fn describe_smt(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
             .iter()
             .map(|(name, share)| format!("{}{joint}{name}", unsigned_share(*share)))
             .collect();
-        join_parts(&parts)
+        join_words(&parts)
     };
     let plain = |found: &[(&str, Estimate)]| {
         let names: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
-        join_parts(&names)
+        join_words(&names)
     };
     let mut parts = Vec::new();
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
@@ -162,20 +162,12 @@ fn range_of_sizes(found: &[(&str, Estimate)]) -> String {
     percent_range(low, sizes().fold(0.0, f64::max))
 }
 
-fn join_parts(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
-}
-
 /// What to do about SMT.
 fn advise_on_smt(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| kernels_with_effect(kernels, wanted, min_effect);
     let names = |found: &[(&str, Estimate)]| {
         let all: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
-        join_parts(&all)
+        join_words(&all)
     };
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
     let is_all_undecided = with(Effect::Undecided).len() == kernels.len();
@@ -328,7 +320,7 @@ fn conclude_sizes(kernel: &BenchKernel) -> Option<String> {
         .collect();
     let noun = kernel.operation.trim_end_matches('s');
     (kernel.operation == "loads" && !parts.is_empty())
-        .then(|| format!("{}: a {noun} takes {}.", kernel.kernel, join_parts(&parts)))
+        .then(|| format!("{}: a {noun} takes {}.", kernel.kernel, join_words(&parts)))
 }
 
 /// Geometric means of speed-ups over the kernels of a group, of cells that all
