@@ -1,40 +1,122 @@
-//! Finds the local peer of a TCP connection: internet sockets have no `SO_PEERCRED`, but the kernel
-//! lists each with its owner.
+//! Finds the peers of TCP sockets in the kernel's lists: the user at the other end of a local
+//! connection (internet sockets have no `SO_PEERCRED`), and what a blocked thread's socket is
+//! connected to.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The lists of this network namespace (`proc_net(5)`).
-const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+/// The lists of a process's network namespace (`proc_net(5)`).
+const LISTS: [&str; 2] = ["tcp", "tcp6"];
+/// The state of a socket that accepts connections.
+const LISTENS: &str = "0A";
+/// Limits how often the lists of a process are read: a busy server's are long, and it opens
+/// sockets all the time.
+const MAX_READS: u32 = 20;
+
+/// A line of such a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Socket {
+    local: SocketAddr,
+    remote: SocketAddr,
+    listens: bool,
+    user: u32,
+    /// 0 without a process.
+    inode: u64,
+}
 
 /// The user whose socket has the local address `peer` and the remote address `own`. `None` if no
 /// process of this machine holds such a socket, for example because it was closed.
 #[must_use]
 pub fn owner_of_peer(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
-    LISTS.iter().find_map(|list| {
+    let process = i32::try_from(std::process::id()).ok()?;
+    find_owner(list_sockets(process), peer, own)
+}
+
+fn list_sockets(process: i32) -> impl Iterator<Item = Socket> {
+    let lines = LISTS.iter().filter_map(move |list| {
         #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
-        let file = File::open(list).ok()?;
-        let lines = BufReader::new(file).lines().map_while(Result::ok);
-        find_owner(lines, peer, own)
-    })
+        let file = File::open(format!("/proc/{process}/net/{list}")).ok()?;
+        Some(BufReader::new(file).lines().map_while(Result::ok))
+    });
+    lines.flatten().filter_map(|line| parse_socket(&line))
 }
 
 fn find_owner(
-    lines: impl Iterator<Item = String>,
+    sockets: impl Iterator<Item = Socket>,
     peer: SocketAddr,
     own: SocketAddr,
 ) -> Option<u32> {
     let (peer, own) = (to_canonical(peer), to_canonical(own));
-    let mut lines = lines;
-    lines.find_map(|line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let is_ours = parse_address(words.next()?)? == peer && parse_address(words.next()?)? == own;
-        // State, queues, timer, retransmits; user, timeout, inode.
-        let (user, inode) = (words.nth(4)?, words.nth(1)?);
-        // A socket without a process has no inode, and root's user id.
-        (is_ours && inode != "0").then(|| user.parse().ok())?
+    let mut held = sockets.filter(|socket| socket.inode != 0);
+    held.find(|socket| socket.local == peer && socket.remote == own)
+        .map(|socket| socket.user)
+}
+
+fn parse_socket(line: &str) -> Option<Socket> {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    let (local, remote) = (parse_address(words.next()?)?, parse_address(words.next()?)?);
+    let listens = words.next()? == LISTENS;
+    // Queues, timer, retransmits; then user, timeout, inode.
+    let user = words.nth(3)?.parse().ok()?;
+    let inode = words.nth(1)?.parse().ok()?;
+    Some(Socket {
+        local,
+        remote,
+        listens,
+        user,
+        inode,
     })
+}
+
+/// The inode in a socket's link in `/proc/PID/fd`.
+pub(super) fn parse_inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()
+}
+
+/// What the sockets of processes are connected to.
+#[derive(Debug, Default)]
+pub(super) struct SocketPeers {
+    processes: BTreeMap<i32, KnownSockets>,
+}
+
+#[derive(Debug, Default)]
+struct KnownSockets {
+    reads: u32,
+    /// By inode.
+    peers: BTreeMap<u64, Box<str>>,
+}
+
+impl SocketPeers {
+    /// What a process's TCP socket with this inode is connected to: the address of a server,
+    /// `clients of port 8080`, or the port of a socket that listens.
+    pub(super) fn describe(&mut self, process: i32, inode: u64) -> Option<Box<str>> {
+        let known = self.processes.entry(process).or_default();
+        if !known.peers.contains_key(&inode) && known.reads < MAX_READS {
+            known.reads += 1;
+            known.peers = describe_sockets(&list_sockets(process).collect::<Vec<_>>());
+        }
+        known.peers.get(&inode).cloned()
+    }
+}
+
+fn describe_sockets(sockets: &[Socket]) -> BTreeMap<u64, Box<str>> {
+    let listening = sockets.iter().filter(|socket| socket.listens);
+    let ports: BTreeSet<u16> = listening.map(|socket| socket.local.port()).collect();
+    let describe = |socket: &Socket| {
+        let port = socket.local.port();
+        let peer = match (socket.listens, ports.contains(&port)) {
+            (true, _) => format!("port {port} (new connections)"),
+            (false, true) => format!("clients of port {port}"),
+            (false, false) => socket.remote.to_string(),
+        };
+        (socket.inode, peer.into())
+    };
+    sockets.iter().map(describe).collect()
 }
 
 /// Turns an IPv4 address of an IPv6 socket into an IPv4 address.
@@ -69,12 +151,13 @@ mod tests {
     use crate::linux::sys;
     use proptest::prelude::*;
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
 
     const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
 
     fn check(line: &str, peer: &str, own: &str) -> Option<u32> {
-        let lines = [HEAD, line].map(str::to_owned).into_iter();
-        find_owner(lines, peer.parse().unwrap(), own.parse().unwrap())
+        let sockets = [HEAD, line].into_iter().filter_map(parse_socket);
+        find_owner(sockets, peer.parse().unwrap(), own.parse().unwrap())
     }
 
     #[cfg(target_endian = "little")]
@@ -109,6 +192,29 @@ mod tests {
             drop(client);
             assert_eq!(owner_of_peer(peer, own), None, "closed");
         }
+    }
+
+    #[test]
+    fn sockets_name_their_servers_and_servers_their_ports() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let client = TcpStream::connect(at).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let process = i32::try_from(std::process::id()).unwrap();
+        let mut peers = SocketPeers::default();
+        let mut describe = |socket: &dyn AsRawFd| {
+            let link = format!("/proc/self/fd/{}", socket.as_raw_fd());
+            let link = std::fs::read_link(link).unwrap();
+            let inode = parse_inode(link.to_str().unwrap()).unwrap();
+            peers.describe(process, inode).unwrap().to_string()
+        };
+        let port = at.port();
+        assert_eq!(describe(&client), at.to_string());
+        assert_eq!(describe(&server), format!("clients of port {port}"));
+        assert_eq!(
+            describe(&listener),
+            format!("port {port} (new connections)")
+        );
     }
 
     proptest! {

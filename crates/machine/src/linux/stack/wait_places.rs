@@ -71,8 +71,8 @@ const RUNTIME: [&str; 15] = [
 /// The system call in which a thread is blocked, as `/proc/PID/syscall` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) struct BlockedCall {
-    /// Address of the futex that the call waits for.
-    pub(in crate::linux) word: u64,
+    /// The first argument: the address of a futex, or a file descriptor.
+    pub(in crate::linux) first: u64,
     pub(in crate::linux) stack_pointer: u64,
     pub(in crate::linux) instruction: u64,
 }
@@ -129,7 +129,7 @@ impl WaitPlaces {
         call: BlockedCall,
     ) -> (Option<Box<str>>, Option<BlockedIn>) {
         let (own, what) = self.find_own(pid, call);
-        (own.or_else(|| self.describe_futex(pid, call.word)), what)
+        (own.or_else(|| self.describe_futex(pid, call.first)), what)
     }
 
     /// The function of the program that waits, if it has a name.

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
 use pinwise_sched::BlockedIn;
@@ -70,23 +71,45 @@ pub(super) fn classify_wait(
     })
 }
 
-/// Finds where in its program a thread waits for something, and corrects what it waits for if that
-/// place shows it better.
+/// What finds the places where threads wait.
+pub(super) struct PlaceFinder {
+    functions: WaitPlaces,
+    sockets: SocketPeers,
+}
+
+impl PlaceFinder {
+    pub(super) fn new() -> Self {
+        Self {
+            functions: WaitPlaces::new(),
+            sockets: SocketPeers::default(),
+        }
+    }
+}
+
+/// Finds where in its program a thread waits for something, or what its socket is connected to, and
+/// corrects what it waits for if that place shows it better.
 pub(super) fn find_wait_place(
     found: ExistingThread,
     what: BlockedIn,
     text: Option<&str>,
-    places: &mut WaitPlaces,
+    PlaceFinder { functions, sockets }: &mut PlaceFinder,
 ) -> (Option<Box<str>>, BlockedIn) {
     let has_place = waits_for_others(what)
         || matches!(what, BlockedIn::Timer | BlockedIn::Socket | BlockedIn::Pipe);
     let Some(call) = text.filter(|_| has_place).and_then(parse_call) else {
         return (None, what);
     };
-    if !waits_for_others(what) {
-        return (places.find_named(found.process, call), what);
+    if what == BlockedIn::Socket {
+        let inode = read_descriptor_target(found, call.first).and_then(|link| parse_inode(&link));
+        let peer = inode.and_then(|inode| sockets.describe(found.process, inode));
+        if peer.is_some() {
+            return (peer, what);
+        }
     }
-    let (place, kind) = places.find_waiting_function(found.process, call);
+    if !waits_for_others(what) {
+        return (functions.find_named(found.process, call), what);
+    }
+    let (place, kind) = functions.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
 }
@@ -103,11 +126,11 @@ fn parse_call(text: &str) -> Option<BlockedCall> {
     let numbers = fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16));
     let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
     // The call's number, six arguments, stack pointer and instruction.
-    let &[_, word, _, _, _, _, _, stack_pointer, instruction] = numbers.as_slice() else {
+    let &[_, first, _, _, _, _, _, stack_pointer, instruction] = numbers.as_slice() else {
         return None;
     };
     Some(BlockedCall {
-        word,
+        first,
         stack_pointer,
         instruction,
     })
@@ -289,7 +312,7 @@ mod tests {
     #[test]
     fn joins_and_the_function_that_takes_a_lock_are_found() {
         let lock = &std::sync::Mutex::new(());
-        let mut places = WaitPlaces::new();
+        let mut places = PlaceFinder::new();
         std::thread::scope(|scope| {
             let held = lock.lock().unwrap();
             let (send, waiting) = std::sync::mpsc::channel();
@@ -331,7 +354,7 @@ mod tests {
         });
         let sleeping = sleeping.recv().unwrap();
         let call = libc::SYS_clock_nanosleep;
-        let (what, place) = look_until_blocked(sleeping, call, &mut WaitPlaces::new());
+        let (what, place) = look_until_blocked(sleeping, call, &mut PlaceFinder::new());
         assert_eq!(what, BlockedIn::Timer);
         let place = place.unwrap();
         assert!(place.contains("shows_where_a_thread_sleeps"), "{place}");
@@ -341,7 +364,7 @@ mod tests {
     fn look_until_blocked(
         tid: i32,
         call: libc::c_long,
-        places: &mut WaitPlaces,
+        places: &mut PlaceFinder,
     ) -> (BlockedIn, Option<Box<str>>) {
         let process = i32::try_from(std::process::id()).unwrap();
         let found = ExistingThread { tid, process };
@@ -356,6 +379,25 @@ mod tests {
             }
         }
         panic!("thread {tid} was never blocked");
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_server_names_it() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = server.local_addr().unwrap();
+        let (send, reading) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(at).unwrap();
+            send.send(own_thread()).unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap();
+        });
+        let reading = reading.recv().unwrap();
+        let call = libc::SYS_recvfrom;
+        let (what, place) = look_until_blocked(reading, call, &mut PlaceFinder::new());
+        assert_eq!(what, BlockedIn::Socket);
+        assert_eq!(place.as_deref(), Some(at.to_string().as_str()));
+        drop(server.accept().unwrap());
+        reader.join().unwrap();
     }
 
     #[test]

@@ -8,9 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::process_stat::ProcessStat;
-use super::super::stack::wait_places::WaitPlaces;
 use super::super::sys;
-use super::blocked::{classify_wait, find_wait_place, is_blocked};
+use super::blocked::{PlaceFinder, classify_wait, find_wait_place, is_blocked};
 use super::exits::LastFigures;
 use super::threads::{self, Counts, ExistingThread};
 use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
@@ -40,14 +39,14 @@ pub(super) struct PolledThread {
 /// What polls of all threads of a trace share.
 pub(super) struct PollState {
     buffer: Vec<u8>,
-    places: WaitPlaces,
+    places: PlaceFinder,
 }
 
 impl PollState {
     pub(super) fn new() -> Self {
         Self {
             buffer: Vec::new(),
-            places: WaitPlaces::new(),
+            places: PlaceFinder::new(),
         }
     }
 }
