@@ -4,7 +4,7 @@
 use super::blocking::{advise_calls, advise_spin_attach, is_awake, spin_target, split_blocked};
 use super::shares::blocked_s;
 use super::waiters::{self, list_active};
-use pinwise_format::{percent, shell};
+use pinwise_format::{join_words, percent, shell};
 use pinwise_record::{
     BlockedIn, BlockedPart, BlockedThread, Finding, LowerBound, Severity, ThreadRecord,
     TraceAnswer, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitCauses,
@@ -18,6 +18,10 @@ const SEPARATE: f64 = 0.05;
 const MOST: f64 = 0.5;
 /// Who waits for events for this part of the time may have nothing to do.
 const IDLE: f64 = 0.95;
+/// The function of Python that takes its global lock.
+const TAKES_GIL: &str = "take_gil";
+/// Peers of a server's sockets.
+const SERVES: [&str; 2] = ["clients of port", "(new connections)"];
 /// Threads that ran for this part of the time or more, and hardly ever two at once, took turns: by
 /// chance two would have run at once for a fifth of that time.
 const TURNS: f64 = 0.75;
@@ -135,20 +139,33 @@ impl Times {
 /// Fills in the answer of a record with all its findings; of a whole machine, which is no program,
 /// there is none.
 pub(super) fn write(record: &mut TraceRecord) {
-    record.answer = match record.source {
-        TraceSource::Machine | TraceSource::Import { pid: None, .. } => None,
-        _ => compose(record),
+    record.answer = None;
+    if let TraceSource::Machine | TraceSource::Import { pid: None, .. } = record.source {
+        return;
+    }
+    let Some(times) = Times::read(record).filter(|times| times.all_s() > 0.0) else {
+        return;
     };
+    let cause = find_cause(record, &times);
+    let runs_in_turns = matches!(cause, Cause::Turns);
+    record.answer = compose(record, &times, &cause);
+    if runs_in_turns {
+        withdraw_spreading(record);
+    }
 }
 
-fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
-    let times = Times::read(record)?;
-    if times.all_s() <= 0.0 {
-        return None;
+/// Threads that run one at a time use no second CPU, wherever they are.
+fn withdraw_spreading(record: &mut TraceRecord) {
+    let findings = record.header.findings.iter_mut();
+    for finding in findings.filter(|finding| finding.check == "idle_while_waiting") {
+        finding.severity = Severity::Note;
+        finding.advice.clear();
     }
-    let cause = find_cause(record, &times);
+}
+
+fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<TraceAnswer> {
     let place = |what: &BlockedIn| waiters::name_places(&record.blocked, what);
-    let headline = match &cause {
+    let headline = match cause {
         Cause::Work => "Limited by its own work".to_owned(),
         Cause::SharedCores(share) => format!(
             "Slowed by shared cores, for {} of its CPU time while others idled",
@@ -158,22 +175,25 @@ fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
         Cause::Lock => format!("Held up by a lock{}", place(&BlockedIn::Mutex)),
         Cause::Waiting(what) => {
             let part_s = times.kinds.first().map_or(0.0, |(_, part_s)| *part_s);
-            let may_be_idle = *what == BlockedIn::Events && part_s >= IDLE * times.all_s();
+            let place = place(what);
+            let serves = *what == BlockedIn::Socket && SERVES.iter().any(|at| place.contains(at));
+            let may_be_idle =
+                (serves || *what == BlockedIn::Events) && part_s >= IDLE * times.all_s();
             let start = match may_be_idle {
                 true => "Idle, as a server without requests, or held up",
                 false => "Held up",
             };
-            format!("{start} by waiting for {}{}", what.words(), place(what))
+            format!("{start} by waiting for {}{place}", what.words())
         }
         Cause::Blocked => "Mostly blocked, not short of CPUs".to_owned(),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
             let is_limit = matches!(cause, Cause::OneThread(_));
             let sentence = describe_one_thread(record, thread, is_limit);
-            let advice = advise(record, &cause);
+            let advice = advise(record, cause);
             return Some(TraceAnswer { sentence, advice });
         }
         Cause::Turns => {
-            let why = match wait_for_python(record, &times) {
+            let why = match wait_for_python(record, times) {
                 true => " because of Python's global lock (GIL)",
                 false => ", perhaps because of a global lock such as Python's GIL",
             };
@@ -185,13 +205,13 @@ fn compose(record: &TraceRecord) -> Option<TraceAnswer> {
         1 => "it",
         _ => "its threads",
     };
-    let listed = list_times(record, &times, &cause)?;
+    let listed = list_times(record, times, cause)?;
     Some(TraceAnswer {
         sentence: format!(
             "{headline}: {who} spent {}{listed}.",
             about(&record.figures)
         ),
-        advice: advise(record, &cause),
+        advice: advise(record, cause),
     })
 }
 
@@ -293,7 +313,7 @@ fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord, is_limit: bo
         "{headline}: {} ({}) {} of the time; the others mostly waited{waited}.",
         thread.name,
         thread.thread,
-        parts.join(" and "),
+        join_words(&parts),
     )
 }
 
@@ -308,9 +328,8 @@ fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
 fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
     main_wait_for_threads(times).is_some_and(|what| {
         let place = waiters::name_places(&record.blocked, what);
-        place
-            .trim_start_matches(" mostly")
-            .starts_with(" at take_gil")
+        let place = place.trim_start_matches(" mostly").strip_prefix(" at ");
+        place.is_some_and(|place| place.starts_with(TAKES_GIL))
     })
 }
 
@@ -380,12 +399,8 @@ fn list_times(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<
         let of_time = if at == 0 { of_time } else { "" };
         format!("{}{of_time} {doing}", percent(part_s / all_s))
     });
-    let mut listed: Vec<String> = named.collect();
-    let last = listed.pop()?;
-    Some(match listed.is_empty() {
-        true => last,
-        false => format!("{} and {last}", listed.join(", ")),
-    })
+    let listed: Vec<String> = named.collect();
+    (!listed.is_empty()).then(|| join_words(&listed))
 }
 
 /// What a thread does that waits for this; the headline has named its cause.
@@ -464,13 +479,27 @@ fn advise(record: &TraceRecord, cause: &Cause<'_>) -> String {
                 format!("{profile}; whether it spins: pinwise spin attach {target}")
             }),
         Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
-            advise_profile(record, "they run")
+            advise_python(record).or_else(|| advise_profile(record, "they run"))
         }
         Cause::Waiting(_) | Cause::Blocked | Cause::Lock => advise_calls(&record.source),
         Cause::SharedCores(_) => None,
     };
     let said: Vec<String> = advised.into_iter().chain(more).collect();
     said.join(" ")
+}
+
+/// The lines of a Python program, which a profile of its interpreter does not show.
+fn advise_python(record: &TraceRecord) -> Option<String> {
+    let mut places = list_active(&record.blocked).flat_map(|thread| &thread.places);
+    let in_python = places.any(|at| {
+        at.place.starts_with(TAKES_GIL) || at.place.starts_with(waiters::TAKES_PYTHON_LOCK)
+    });
+    match &record.source {
+        TraceSource::Process { pid, .. } if in_python => {
+            Some(format!("The lines that wait: py-spy dump --pid {pid}"))
+        }
+        _ => None,
+    }
 }
 
 fn advise_profile(record: &TraceRecord, what: &str) -> Option<String> {

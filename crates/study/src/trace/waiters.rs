@@ -26,6 +26,8 @@ const NOTABLE: f64 = 0.1;
 const NAMED: usize = 3;
 /// Fewer wake-ups say too little about who wakes whom.
 const MIN_WAKES: u64 = 20;
+/// The function of Python that takes the lock inside its locks, conditions, events and queues.
+pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
 /// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
 const MOSTLY: f64 = 0.8;
 
@@ -208,6 +210,9 @@ pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String
 fn call(place: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     match place.chars().all(is_name) {
+        _ if place.starts_with(TAKES_PYTHON_LOCK) => {
+            format!("a lock, queue or event of Python ({place})")
+        }
         true => format!("{place}()"),
         false => place.to_owned(),
     }

@@ -247,6 +247,19 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
     let start =
         "Ran one thread at a time (0.95 CPUs in all) because of Python's global lock (GIL): ";
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let advice = &record.answer.as_ref().unwrap().advice;
+    assert_eq!(advice, "The lines that wait: py-spy dump --pid 7");
+    // No placement gives a second CPU to threads that run in turns.
+    let spreading = |record: &mut TraceRecord| {
+        record.figures.idle_while_waiting.scheduler_s = Some(1.0);
+        conclude(record);
+        let mut findings = record.findings.iter();
+        let found = findings.find(|finding| finding.check == "idle_while_waiting");
+        found.unwrap().advice.contains("spreads")
+    };
+    assert!(!spreading(&mut record));
+    let mut held_up = turns(Some(1.0), "0-1", BlockedIn::Condition, 0.05);
+    assert!(spreading(&mut held_up));
     let take_turns = |record: &TraceRecord| record.verdict().starts_with("Ran one thread");
     // Two at once, on one CPU, unknown, at a lock that is known, or held up by others.
     let condition = || BlockedIn::Condition;
@@ -267,4 +280,21 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
          6.0 % waiting for a CPU.",
         "What they run: pinwise profile --pid 7",
     );
+}
+
+#[test]
+fn a_client_is_held_up_by_its_server_and_a_server_may_be_idle() {
+    let socket = |place: &str| {
+        let lives = [life(8, "worker", 0.0, &[(BlockedIn::Socket, 50)])];
+        let mut record = trace(&lives);
+        record.blocked[0].threads[0].places[0].place = place.to_owned();
+        conclude(&mut record);
+        record.verdict()
+    };
+    let start = "Held up by waiting for a socket at 10.0.0.7:5432: ";
+    let sentence = socket("10.0.0.7:5432");
+    assert!(sentence.starts_with(start), "{sentence}");
+    let start = "Idle, as a server without requests, or held up by waiting for a socket at clients of port 80: ";
+    let sentence = socket("clients of port 80");
+    assert!(sentence.starts_with(start), "{sentence}");
 }
