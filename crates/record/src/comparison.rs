@@ -1,6 +1,8 @@
 //! A comparison of arms as a record.
 
-use pinwise_format::{percent, shell};
+use std::time::Duration;
+
+use pinwise_format::{duration, percent, shell};
 use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
@@ -20,6 +22,9 @@ use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
 use pinwise_placement::MemoryPolicy;
 use pinwise_stats::confirm::Score;
+
+/// A longer experiment is not offered.
+const MAX_OFFERED: Duration = Duration::from_secs(3600);
 
 open_enum! {
     /// The purpose of a comparison.
@@ -405,11 +410,26 @@ impl Comparison {
                 Stopped::words(self.stopped)
             ),
             (Some(Stopped::Budget | Stopped::Runs), Some(wanted)) => format!(
-                "{} before the precision of {} was reached",
+                "{} before the precision of {} was reached{}",
                 Stopped::words(self.stopped),
-                percent(wanted)
+                percent(wanted),
+                self.price_of_precision(wanted)
             ),
             _ => Stopped::words(self.stopped).to_owned(),
+        }
+    }
+
+    /// The time that this precision takes in all, in words: widths shrink with the root of it.
+    fn price_of_precision(&self, wanted: f64) -> String {
+        let ends = self.contrasts.iter().map(|c| c.low.zip(c.high));
+        let widths = ends.map(|ends| ends.map_or(f64::INFINITY, |(low, high)| (high / low).ln()));
+        let half_width = 0.5 * widths.fold(0.0, f64::max);
+        let total_s = self.elapsed_s * (half_width / wanted.ln_1p()).powi(2);
+        match Duration::try_from_secs_f64(total_s) {
+            Ok(total) if total_s > self.elapsed_s && total <= MAX_OFFERED => {
+                format!(" (it takes about {} in all)", duration(total))
+            }
+            _ => String::new(),
         }
     }
 

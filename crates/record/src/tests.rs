@@ -143,6 +143,17 @@ fn a_missed_precision_is_part_of_the_ending() {
     assert_eq!(record.ending(), "time budget used up");
     record.plan.precision = Some(0.02);
     let missed = "time budget used up before the precision of 2.0 % was reached";
+    // Four times as wide takes sixteen times as long.
+    record.elapsed_s = 30.0;
+    for contrast in &mut record.contrasts {
+        let half_width = 4.0 * 0.02_f64.ln_1p();
+        (contrast.low, contrast.high) = (Some((-half_width).exp()), Some(half_width.exp()));
+    }
+    assert_eq!(
+        record.ending(),
+        format!("{missed} (it takes about 8 min in all)")
+    );
+    record.contrasts[0].high = None;
     assert_eq!(record.ending(), missed);
 }
 
