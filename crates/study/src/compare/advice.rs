@@ -1,7 +1,7 @@
 //! What to do after a comparison whose recommendation is not withheld.
 
 use super::plan::ComparePlan;
-use super::{caveats, limit, load, parts};
+use super::{caveats, limit, load, parts, rivals};
 use crate::launchers;
 use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
@@ -72,6 +72,9 @@ pub(super) fn advise_on_outcome(
                 return None;
             }
         }
+        (ComparisonOutcome::LeaveAlone, _) if tries_one_arm(plan) => {
+            "No other placement was tried beside it: each --place adds one.".to_owned()
+        }
         (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
         (ComparisonOutcome::Same, _) if leaves_waiting_open(record, outcome) => {
             "Placements also change how long a program waits: judge wall-clock time (--metric wall)."
@@ -102,6 +105,12 @@ pub(super) fn advise_on_outcome(
         },
     };
     Some(text)
+}
+
+/// Do all arms differ by their companions alone?
+fn tries_one_arm(plan: &ComparePlan) -> bool {
+    let mut pairs = plan.arms.windows(2);
+    plan.arms.len() > 1 && pairs.all(|pair| rivals::is_twin(&pair[0], &pair[1]))
 }
 
 /// Do arms on different CPUs have the same CPU time, which leaves open how long they wait?

@@ -41,6 +41,10 @@ pub(super) fn check_foreign_load(record: &Comparison) -> Option<Finding> {
         .map(|arm| arm.placement.name.as_str())
         .collect();
     let (effect, advice) = match places.len() > 1 {
+        _ if record.metric.name == "cpu" => (
+            "add to CPU time through shared caches and cores",
+            "See `pinwise doctor`.",
+        ),
         true => (
             "slow placements on those CPUs",
             "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
