@@ -274,6 +274,12 @@ impl SampledRuns {
             accounted_s,
             first.hz,
         ));
+        let wall_s = self.runs.iter().map(|run| run.wall_s).sum();
+        notes.extend(sentence::point_to_trace(
+            profile.total.cpu_s(),
+            wall_s,
+            &plan.source,
+        ));
         notes.extend(sentence::list_cautions(
             &profile,
             first.event,
@@ -291,7 +297,7 @@ impl SampledRuns {
             source: plan.source.clone(),
             event: first.event.into(),
             hz: first.hz,
-            wall_s: self.runs.iter().map(|run| run.wall_s).sum(),
+            wall_s,
             own_cpu_s: self.own_cpu.as_secs_f64(),
             lost: self.samples.iter().map(|samples| samples.lost).sum(),
             figures: ProfileFigures::new(&profile, work.count),

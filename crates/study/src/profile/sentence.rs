@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pinwise_format::{percent, seconds};
+use pinwise_format::{percent, seconds, shell};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
-use pinwise_record::WorkRecord;
+use pinwise_record::{TraceSource, WorkRecord};
 
 /// Smallest share of the CPU time in spin hints that is reported.
 const MIN_WAITING_SHARE: f64 = 0.05;
+/// A program that uses fewer CPUs waits for most of the time.
+const MOSTLY_WAITING: f64 = 0.5;
 /// Fewer samples are called few: with 100, a share of 10 % has a standard error of 3 %.
 const MIN_SAMPLES: u64 = 100;
 /// From this share of the CPU time on, code without symbols is explained.
@@ -115,6 +117,22 @@ pub(super) fn list_cautions(
     notes
 }
 
+/// A profile shows nothing of the time in which a program waits.
+pub(super) fn point_to_trace(cpu_s: f64, wall_s: f64, source: &TraceSource) -> Option<String> {
+    let cpus = cpu_s / wall_s;
+    let target = match source {
+        TraceSource::Process { pid, .. } => format!("--pid {pid}"),
+        TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
+        TraceSource::Machine | TraceSource::Import { .. } => return None,
+    };
+    (cpus < MOSTLY_WAITING).then(|| {
+        format!(
+            "It used {cpus:.2} CPUs on average: what it waits for otherwise is in pinwise trace \
+             {target}."
+        )
+    })
+}
+
 /// Samples by the kernel's clock are delayed while interrupts are disabled, so they show the function
 /// that enables them again.
 fn describe_delayed_samples(profile: &Profile) -> Option<String> {
@@ -199,6 +217,20 @@ mod tests {
         );
         assert_eq!(explain(stripped().stack(&["main"], 900)), None);
         assert_eq!(explain(Scene::new("/bin/prog")), None);
+    }
+
+    #[test]
+    fn a_program_that_mostly_waits_is_better_traced() {
+        let source = TraceSource::Process {
+            pid: 7,
+            name: "service".to_owned(),
+        };
+        let note = point_to_trace(0.4, 5.0, &source).unwrap();
+        assert_eq!(
+            note,
+            "It used 0.08 CPUs on average: what it waits for otherwise is in pinwise trace --pid 7."
+        );
+        assert_eq!(point_to_trace(2.6, 5.0, &source), None);
     }
 
     #[test]
