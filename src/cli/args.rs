@@ -254,7 +254,7 @@ pub struct EffortArgs {
     /// Maximum runs per arm; if weak arms are dropped early, on average over the arms
     #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
-    /// Run until intervals are ± this share of the ratio, such as 0.5%
+    /// Run until every interval is ± this share wide, such as 2%
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Smallest effect of interest: less than this is "the same"
