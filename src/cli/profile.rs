@@ -121,6 +121,7 @@ fn profile_command(
     let plan = ProfilePlan {
         subject: Subject::Command(&request),
         source: command.source(),
+        thread: args.thread.clone(),
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
         stacks: args.stacks.into(),
@@ -144,6 +145,7 @@ fn profile_process(
     let plan = ProfilePlan {
         subject,
         source,
+        thread: args.thread.clone(),
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
         stacks: args.stacks.into(),

@@ -222,6 +222,24 @@ impl Samples {
         ns as f64 * 1e-9
     }
 
+    /// Keeps the samples of threads with this name or number alone; false if there are none.
+    pub fn keep_thread(&mut self, wanted: &str) -> bool {
+        let mut kept = Vec::new();
+        let mut indices = Vec::new();
+        for thread in std::mem::take(&mut self.threads) {
+            let is_wanted = thread.name == wanted || thread.tid.to_string() == wanted;
+            indices.push(is_wanted.then_some(kept.len()));
+            kept.extend(is_wanted.then_some(thread));
+        }
+        self.threads = kept;
+        self.stacks.retain_mut(|stack| {
+            let index = indices.get(stack.thread).copied().flatten();
+            stack.thread = index.unwrap_or_default();
+            index.is_some()
+        });
+        !self.threads.is_empty()
+    }
+
     /// The code that holds an address of a process.
     #[must_use]
     pub fn code_at(&self, pid: i32, address: u64) -> Option<&Code> {
@@ -235,3 +253,28 @@ impl Samples {
 
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_of_one_thread_are_kept_by_name_or_number() {
+        let scene = examples::Scene::new("/bin/prog").stack(&["main", "work"], 60);
+        let mut samples = scene.stack(&["main", "serve"], 30).samples;
+        let other = Thread {
+            tid: 12,
+            name: "server".to_owned(),
+            ..samples.threads[0].clone()
+        };
+        samples.threads.push(other);
+        samples.stacks.last_mut().unwrap().thread = 1;
+        for wanted in ["server", "12"] {
+            let mut kept = samples.clone();
+            assert!(kept.keep_thread(wanted));
+            assert_eq!((kept.total(), kept.threads.len()), (30, 1));
+            assert_eq!(kept.stacks[0].thread, 0);
+        }
+        assert!(!samples.keep_thread("serve"));
+    }
+}

@@ -6,6 +6,7 @@
 mod machine;
 mod sentence;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,7 +14,7 @@ use anyhow::{Context, bail};
 use crate::compare::read_figures;
 use crate::host::host_record;
 use crate::trace::{describe_left_running, exit_of, last_words};
-use pinwise_format::seconds;
+use pinwise_format::{join_words, seconds};
 use pinwise_machine::{
     End, MachineError, Probe, Prober, Run, SampleOrder, Sampler, SamplingResult, Subject,
 };
@@ -29,6 +30,8 @@ use pinwise_workload::Metric;
 /// Time limits of measuring the cost of a PAUSE: the second one is used if a busy machine gave no
 /// batch within the first.
 const PAUSE_LIMITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+/// Names of threads in an error.
+const MAX_NAMES: usize = 10;
 /// Maximum number of batches.
 const PAUSE_BATCHES: usize = 200;
 
@@ -93,6 +96,8 @@ pub struct ProfilePlan<'a> {
     pub subject: Subject<'a>,
     /// The command or processes, for the record.
     pub source: TraceSource,
+    /// Name or number of the thread to profile; `None` for all.
+    pub thread: Option<String>,
     /// The event that triggers samples; `None` for the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
@@ -129,7 +134,10 @@ pub fn run(
     };
     let mut sampled_runs = SampledRuns::default();
     for _ in 0..plan.runs.max(1) {
-        let sampled = machine.sample(&order)?;
+        let mut sampled = machine.sample(&order)?;
+        if let Some(thread) = &plan.thread {
+            keep_thread(&mut sampled, thread)?;
+        }
         if !sampled_runs.add(sampled, &plan.units)? {
             break;
         }
@@ -149,6 +157,26 @@ pub fn run(
         None => (None, None),
     };
     sampled_runs.into_record(plan, host_record(machine, &topology), pause, facts)
+}
+
+/// Keeps the samples of this thread.
+fn keep_thread(sampled: &mut SamplingResult, wanted: &str) -> anyhow::Result<()> {
+    let names = sampled.samples.threads.iter();
+    let names: BTreeSet<String> = names.map(|thread| thread.name.clone()).collect();
+    if !sampled.samples.keep_thread(wanted) {
+        let names: Vec<String> = names.into_iter().take(MAX_NAMES).collect();
+        bail!(
+            "--thread {wanted}: no such thread was sampled, only {}: give a name or the number of a thread",
+            join_words(&names)
+        );
+    }
+    let note = format!("Only samples of thread {wanted}.");
+    sampled.notes.push(note);
+    // The kernel's account is of all threads.
+    if let Some(run) = &mut sampled.run {
+        (run.user, run.system) = (None, None);
+    }
+    Ok(())
 }
 
 /// The cost of a PAUSE, and the speed of clock and memory, on a CPU now.

@@ -32,6 +32,9 @@ pub struct ProfileArgs {
     /// Profile all threads of a running process
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "place", "input", "output"])]
     pub pid: Option<i32>,
+    /// Only the thread of this name or number
+    #[arg(long, value_name = "THREAD")]
+    pub thread: Option<String>,
     /// For this long [default: until the command ends; 10s with --pid]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub limit: Option<Duration>,

@@ -84,6 +84,7 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
             placement: "os-default".to_owned(),
             cpus: "0-1".to_owned(),
         },
+        thread: None,
         event: None,
         stacks: Stacks::FramePointers,
         hz: 1000,

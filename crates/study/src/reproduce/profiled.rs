@@ -182,6 +182,7 @@ fn profile_replay(
             placement: "os-default".to_owned(),
             cpus: topology.allowed.to_string(),
         },
+        thread: None,
         event: None,
         hz: HZ,
         stacks: pinwise_profile::Stacks::FramePointers,
