@@ -213,6 +213,8 @@ impl StoredRecord for SpinAttachRecord {
 
 /// A smaller share of spinning is called "hardly".
 const MIN_SPIN_SHARE: f64 = 0.005;
+/// A program that used this many CPUs or more, and does not spin, computes.
+const COMPUTES: f64 = 0.5;
 
 impl SpinAttachRecord {
     /// The share of spinning in a sentence, with its figures.
@@ -256,7 +258,10 @@ impl SpinAttachRecord {
             TraceSource::Process { pid, .. } => format!("--pid {pid}"),
             TraceSource::Machine | TraceSource::Import { .. } => return String::new(),
         };
-        format!("Whether it computes or waits: pinwise trace {target}")
+        match self.cpu_s >= COMPUTES * self.wall_s {
+            true => format!("It computes; where: pinwise profile {target}"),
+            false => format!("What it waits for: pinwise trace {target}"),
+        }
     }
 
     /// The loop with the most spinning, as the end of a sentence; `share` is the share of all
@@ -299,7 +304,13 @@ mod tests {
         record.spin_share = Some(0.001);
         let said = record.verdict();
         assert!(said.starts_with("it hardly spins: 0.1 % of"), "{said}");
-        assert!(record.advice().contains("pinwise trace -"), "{record:?}");
+        for (cpus, advised) in [
+            (0.9, "It computes; where: pinwise profile "),
+            (0.1, "What it waits for: pinwise trace "),
+        ] {
+            record.cpu_s = cpus * record.wall_s;
+            assert!(record.advice().starts_with(advised), "{}", record.advice());
+        }
         record.spin_share = Some(0.4);
         assert!(record.advice().starts_with("Let waiters sleep"));
         record.shares = None;
