@@ -34,6 +34,10 @@ open_enum! {
         Child = "child",
         /// A signal.
         Signal = "signal",
+        /// A lock of a file.
+        FileLock = "file-lock",
+        /// A signal to continue: it is stopped.
+        Stopped = "stopped",
         /// Another call, or none.
         OtherCall = "other",
         /// The kernel does not tell.
@@ -153,7 +157,7 @@ impl BlockedIn {
         match self {
             Self::Lock => "a lock, work or another thread (futex)",
             Self::Mutex => "a lock (mutex)",
-            Self::Condition => "work or another thread (condition variable or similar)",
+            Self::Condition => "work or another thread (condition variable, semaphore or similar)",
             Self::Thread => "the end of another thread (join)",
             Self::Events => "events (poll, epoll, select)",
             Self::Timer => "a timer (sleep)",
@@ -163,6 +167,8 @@ impl BlockedIn {
             Self::Terminal => "a terminal",
             Self::Child => "a child process",
             Self::Signal => "a signal",
+            Self::FileLock => "a lock of a file (flock)",
+            Self::Stopped => "a signal to continue (stopped)",
             Self::OtherCall => "other calls",
             Self::Unknown => "unknown",
             Self::Other(word) => word.as_str(),

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use super::Tid;
 
+/// The place where threads of programs in Go wait, whatever their goroutines wait for.
+pub const GO_SCHEDULER: &str = "Go's scheduler";
+
 /// What a blocked thread waits for, by its system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedIn {
@@ -32,6 +35,10 @@ pub enum BlockedIn {
     Child,
     /// A signal.
     Signal,
+    /// A lock of a file.
+    FileLock,
+    /// A signal to continue: it is stopped.
+    Stopped,
     /// Another call, or no call.
     OtherCall,
     /// The kernel did not say.

@@ -1,6 +1,7 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
+use super::answer::cause::{is_go, is_python};
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
@@ -48,8 +49,7 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     if is_command && record.elapsed_s < MIN_BLOCKED_S {
         return None;
     }
-    let calls = advise_calls(&record.source)?;
-    let advice = format!("No placement shortens that. {calls}");
+    let advice = advise_waits(record)?;
     let bound = match percent(share).as_str() {
         "100 %" => "",
         _ if misses_cpu || misses(LowerBound::Queued) => "about ",
@@ -73,8 +73,33 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
+/// How to see more of what a program waits for.
+pub(super) fn advise_waits(record: &TraceRecord) -> Option<String> {
+    advise_runtime(record).or_else(|| advise_calls(&record.source))
+}
+
+/// How to see what the threads of a runtime wait for, which its system calls do not show; and how
+/// to continue a process that is stopped.
+pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
+    let TraceSource::Process { pid, .. } = record.source else {
+        return None;
+    };
+    let first = split_blocked(record).into_iter().next();
+    match first {
+        Some((BlockedIn::Stopped, _)) => Some(format!(
+            "Continue it: kill -CONT {pid}, or detach the debugger."
+        )),
+        _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
+        _ if is_go(record) => Some(
+            "Which goroutines wait: its block and mutex profiles (net/http/pprof, go tool pprof)."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 /// How to see in which calls a program waits.
-pub(super) fn advise_calls(source: &TraceSource) -> Option<String> {
+fn advise_calls(source: &TraceSource) -> Option<String> {
     let target = match source {
         TraceSource::Process { pid, .. } => format!(" -p {pid}"),
         TraceSource::Command { .. } => String::new(),
@@ -109,7 +134,6 @@ pub(super) fn split_blocked(record: &TraceRecord) -> Vec<(BlockedIn, f64)> {
 /// Polls say what they waited for, the scheduler's events for how long.
 pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
-    let queued_s = figures.waits.total_s?;
     let mut parts = split_blocked(record).into_iter();
     let (_, lock_share) = parts.find(|(what, _)| *what == BlockedIn::Mutex)?;
     let lock_s = blocked_s(figures)? * lock_share;
@@ -134,15 +158,9 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
         });
         sentence = format!("{sentence} Whoever holds it waits meanwhile{held_in}.");
     }
-    // Whoever no longer waits for the lock waits for a CPU.
-    let advice = match severity_of(figures, queued_s) {
-        _ if held_in.is_some() => {
-            "Do not sleep or wait while holding it, or split it: no placement shortens that."
-        }
-        Some(Severity::Warning) => {
-            "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
-        }
-        _ => "Hold it for less, or split it: no placement shortens that.",
+    let advice = match held_in {
+        Some(_) => "Do not sleep or wait while holding it, or split it.",
+        None => "Hold it for less, or split it.",
     };
     let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
     Some(
@@ -257,6 +275,11 @@ pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
             }
         )
     })
+}
+
+/// Is there a thread that computes or spins all the time?
+pub(super) fn never_blocks(record: &TraceRecord) -> bool {
+    count_never_blocking(record) > 0
 }
 
 /// Threads that the scheduler alone took off their CPUs for the whole of a trace compute

@@ -28,6 +28,8 @@ const NAMED: usize = 3;
 const MIN_WAKES: u64 = 20;
 /// The function of Python that takes the lock inside its locks, conditions, events and queues.
 pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
+/// The function of Python that takes its global lock.
+pub(super) const TAKES_GIL: &str = "take_gil";
 /// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
 const MOSTLY: f64 = 0.8;
 
@@ -171,9 +173,8 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
             (false, who) => format!("{who} "),
         };
         said.push(format!(
-            "{subject}for {}{} in {}",
-            part.what.words(),
-            name_places(blocked, &part.what),
+            "{subject}for {} in {}",
+            describe_wait(blocked, &part.what),
             percent(share(part))
         ));
         named = who;
@@ -206,13 +207,28 @@ pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String
     }
 }
 
+/// What threads waited for, and where: `a lock (mutex) at add()`. Where Python's interpreter waits
+/// says more than the system call.
+pub(super) fn describe_wait(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
+    let places = name_places(blocked, what);
+    let place = places
+        .trim_start_matches(" mostly")
+        .trim_start_matches(" at ");
+    match what {
+        _ if place.starts_with(TAKES_GIL) => "Python's global lock (take_gil)".to_owned(),
+        _ if place.starts_with(TAKES_PYTHON_LOCK) => {
+            "a lock, queue or event of Python (threading)".to_owned()
+        }
+        // What it is shows there.
+        BlockedIn::Condition if !places.is_empty() => format!("work or another thread{places}"),
+        _ => format!("{}{places}", what.words()),
+    }
+}
+
 /// A function's name as one: `add()`. Others have more than a name.
 fn call(place: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     match place.chars().all(is_name) {
-        _ if place.starts_with(TAKES_PYTHON_LOCK) => {
-            format!("a lock, queue or event of Python ({place})")
-        }
         true => format!("{place}()"),
         false => place.to_owned(),
     }
@@ -252,6 +268,24 @@ pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> Strin
     shown.join(", ")
 }
 
+/// The thread that mostly woke these, `, woken by feeder (12)`; empty if that is not known.
+pub(super) fn name_waker<'a>(threads: impl Iterator<Item = &'a BlockedThread>) -> String {
+    let mut by: BTreeMap<(i32, &str), u64> = BTreeMap::new();
+    for waker in threads.flat_map(|thread| &thread.woken_by) {
+        *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
+    }
+    let all: u64 = by.values().sum();
+    let most = by.into_iter().max_by_key(|(_, times)| *times);
+    match most {
+        Some(((thread, name), times))
+            if all >= MIN_WAKES && times as f64 >= MOSTLY * all as f64 =>
+        {
+            format!(", woken by {name} ({thread})")
+        }
+        _ => String::new(),
+    }
+}
+
 /// Which threads of their process woke those that wait for other threads, as a sentence: whoever
 /// holds what they want, or hands it to them. `None` if that is not known.
 pub(super) fn describe_wakers(
@@ -261,11 +295,16 @@ pub(super) fn describe_wakers(
     let of_threads = |what: &BlockedIn| {
         matches!(
             what,
-            BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
+            BlockedIn::Lock
+                | BlockedIn::Mutex
+                | BlockedIn::Condition
+                | BlockedIn::Pipe
+                | BlockedIn::Events
         )
     };
     let all = list_active(blocked);
-    let waiting: Vec<&BlockedThread> = all.filter(|thread| of_threads(&thread.what)).collect();
+    let waits = |thread: &&BlockedThread| of_threads(&thread.what) && !thread.woken_by.is_empty();
+    let waiting: Vec<&BlockedThread> = all.filter(waits).collect();
     let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
     let group = waiting.iter().filter(|thread| thread.what == *what);
     let members: BTreeSet<i32> = group.clone().map(|thread| thread.thread).collect();
@@ -366,7 +405,7 @@ mod tests {
         assert_eq!(
             describe_reasons(&blocked),
             "not for want of a CPU: worker (2 threads) waited for work or another thread \
-             (condition variable or similar) in 66.7 %, server (7) for events (poll, epoll, select) in \
+             (condition variable, semaphore or similar) in 66.7 %, server (7) for events (poll, epoll, select) in \
              33.3 % of 30 looks"
         );
         assert_eq!(

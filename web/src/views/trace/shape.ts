@@ -164,7 +164,8 @@ export function waitTable(record: TraceRecord): Table | null {
 const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   lock: 'a lock, work or another thread (futex)',
   mutex: 'a lock (mutex)',
-  condition: 'work or another thread (condition variable or similar)',
+  condition:
+    'work or another thread (condition variable, semaphore or similar)',
   thread: 'the end of another thread (join)',
   events: 'events (poll, epoll, select)',
   timer: 'a timer (sleep)',
@@ -174,6 +175,8 @@ const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   terminal: 'a terminal',
   child: 'a child process',
   signal: 'a signal',
+  'file-lock': 'a lock of a file (flock)',
+  stopped: 'a signal to continue (stopped)',
   other: 'other calls',
   unknown: 'unknown: the kernel did not permit to look',
 };

@@ -22,7 +22,7 @@ use super::maps::{self, Mapping, Maps};
 use pinwise_code::unwind::{self, Caller};
 use pinwise_code::{Arch, demangle};
 use pinwise_profile::Module;
-use pinwise_sched::BlockedIn;
+use pinwise_sched::{BlockedIn, GO_SCHEDULER};
 
 /// Bytes copied of a stack: a lock is only a few calls away from the program.
 const STACK_BYTES: usize = 4096;
@@ -35,6 +35,9 @@ const MAX_PROCESSES: usize = 64;
 const MAX_ADDRESSES: usize = 512;
 /// Between a file and the offset of a function that has no name.
 const UNNAMED: &str = "+0x";
+/// The mark of a Go program, near the start of its data (package debug/buildinfo of Go).
+const GO_MARK: &[u8] = b"\xff Go buildinf:";
+const MARK_WITHIN: usize = 64 << 10;
 /// Limits how often the mappings of a process are read: some map new code all the time.
 const MAX_READS: u32 = 8;
 
@@ -107,6 +110,7 @@ struct Program {
     modules: Vec<Module>,
     /// The program's own file.
     path: String,
+    is_go: bool,
 }
 
 impl WaitPlaces {
@@ -140,6 +144,10 @@ impl WaitPlaces {
 
     fn find_own(&mut self, pid: i32, call: BlockedCall) -> (Option<Box<str>>, Option<BlockedIn>) {
         let mut blocked_in = None;
+        self.read_program(pid, call.instruction);
+        if self.programs.get(&pid).is_some_and(|program| program.is_go) {
+            return (Some(GO_SCHEDULER.into()), None);
+        }
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
                 Some(Function::Own(name)) => return (Some(name), blocked_in),
@@ -249,6 +257,7 @@ impl Program {
         self.maps.clear();
         self.modules.clear();
         let text = maps::read_maps(pid);
+        self.is_go = find_data(&text, &self.path).is_some_and(|data| has_go_mark(pid, data));
         for (module, line) in text.lines().filter_map(maps::parse_code).enumerate() {
             self.maps.insert(Mapping {
                 start: line.start,
@@ -308,6 +317,21 @@ impl Program {
         };
         Some(Function::Own(name.into()))
     }
+}
+
+/// Where the data of a program's file starts.
+fn find_data(maps: &str, path: &str) -> Option<u64> {
+    let lines = maps.lines().filter(|line| line.contains(" rw-p "));
+    let mut lines = lines.filter_map(maps::parse_line);
+    lines.find(|line| line.path == path).map(|line| line.start)
+}
+
+fn has_go_mark(pid: i32, data: u64) -> bool {
+    let mut start = vec![0; MARK_WITHIN];
+    // The data may end earlier.
+    let length = sys::read_memory(pid, data, &mut start).unwrap_or(0);
+    start.truncate(length);
+    start.windows(GO_MARK.len()).any(|part| part == GO_MARK)
 }
 
 /// What a runtime function waits for, by its name.

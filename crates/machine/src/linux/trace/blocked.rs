@@ -13,9 +13,14 @@ use pinwise_sched::BlockedIn;
 /// calls.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// Does this state in `/proc/PID/stat` mean that the thread is blocked?
+/// Does this state in `/proc/PID/stat` mean that the thread is blocked, or stopped?
 pub(super) const fn is_blocked(state: char) -> bool {
-    matches!(state, 'S' | 'D')
+    matches!(state, 'S' | 'D') || is_stopped(state)
+}
+
+/// Stopped by a signal, or by a debugger.
+const fn is_stopped(state: char) -> bool {
+    matches!(state, 'T' | 't')
 }
 
 /// Tells from a thread's file `syscall` what it waits for; `None` if it is no longer blocked.
@@ -24,6 +29,9 @@ pub(super) fn classify_wait(
     state: char,
     text: Option<&str>,
 ) -> Option<BlockedIn> {
+    if is_stopped(state) {
+        return Some(BlockedIn::Stopped);
+    }
     let Some(text) = text else {
         return Some(BlockedIn::Unknown);
     };
@@ -54,6 +62,9 @@ pub(super) fn classify_wait(
         first.and_then(|fd| read_descriptor_target(found, fd))
     });
     let what = match (number, operation, value) {
+        (libc::SYS_fcntl, Some(operation), _) if WAIT_FOR_LOCK.contains(&operation) => {
+            BlockedIn::FileLock
+        }
         (libc::SYS_futex, Some(operation), Some(value)) => {
             match is_thread_join(operation, value, |thread| is_thread_of(found, thread)) {
                 true => BlockedIn::Thread,
@@ -160,6 +171,7 @@ fn classify_call(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedI
         libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync | libc::SYS_syncfs => {
             BlockedIn::Disk
         }
+        libc::SYS_flock => BlockedIn::FileLock,
         libc::SYS_recvfrom
         | libc::SYS_recvmsg
         | libc::SYS_recvmmsg
@@ -177,6 +189,9 @@ fn classify_call(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedI
         _ => BlockedIn::OtherCall,
     }
 }
+
+/// Operations of `fcntl` that wait for a lock.
+const WAIT_FOR_LOCK: [u64; 2] = [unsigned(libc::F_SETLKW), unsigned(libc::F_OFD_SETLKW)];
 
 /// The value of a mutex for which threads wait, in glibc and in Rust's standard library.
 const CONTENDED: u64 = 2;
@@ -411,11 +426,19 @@ mod tests {
         check(libc::SYS_fsync, 'S', stack, BlockedIn::Disk);
         check(libc::SYS_write, 'D', stack, BlockedIn::Disk);
         check(libc::SYS_recvmsg, 'S', stack, BlockedIn::Socket);
+        check(libc::SYS_flock, 'S', stack, BlockedIn::FileLock);
+        check(libc::SYS_fsync, 'T', stack, BlockedIn::Stopped);
         check(libc::SYS_getpid, 'S', stack, BlockedIn::OtherCall);
         check(libc::SYS_futex, 'S', 0xffff_0000, BlockedIn::Unknown);
         let check = |state, text, expected| {
             assert_eq!(classify_wait(FOUND, state, text), expected, "{text:?}");
         };
+        let lock = format!(
+            "{} 0x3 {:#x} 0x0 0x0 0x0 0x0 {stack:#x} 0x7f00\n",
+            libc::SYS_fcntl,
+            libc::F_SETLKW
+        );
+        check('S', Some(&lock), Some(BlockedIn::FileLock));
         check('S', Some("running\n"), None);
         check('S', None, Some(BlockedIn::Unknown));
         check('D', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::Disk));

@@ -2,7 +2,8 @@
 
 use super::super::{findings, waiters};
 use pinwise_record::{
-    BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord, TraceSource, WaitCauses,
+    BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord,
+    TraceSource, WaitCauses, WakerRecord,
 };
 
 use super::*;
@@ -186,7 +187,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
     check(
         &dispatcher(3.75, 1.2, &[(BlockedIn::Condition, 50)]),
         "Limited by one thread: dispatch (20) ran 75.0 % and waited for a CPU 24.0 % of the time; \
-         the others mostly waited for work or another thread (condition variable or similar) at \
+         the others mostly waited for work or another thread at \
          update_table().",
         "What that thread runs: pinwise profile --pid 7",
     );
@@ -203,7 +204,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
         &dispatcher(4.9, 0.0, &[(BlockedIn::Pipe, 50)]),
         "One thread is busy all the time: dispatch (20) ran 98.0 % of the time; the others mostly \
          waited for a pipe at update_table().",
-        "profile --pid 7; whether it spins: pinwise spin attach --pid 7",
+        "profile --pid 7 --thread 20; whether it spins: pinwise spin attach --pid 7",
     );
     // It waits as well.
     assert!(!is_of_one(&dispatcher(
@@ -218,7 +219,7 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
     let turns = |parallel_s, allowed: &str, at: BlockedIn, wait_s| {
         let worker = |thread| Life {
             wait_s,
-            ..life(thread, "python3", 0.79, &[(at.clone(), 40)])
+            ..life(thread, "worker", 0.79, &[(at.clone(), 40)])
         };
         let mut lives: Vec<Life> = (8..14).map(worker).collect();
         lives.push(sleeper());
@@ -232,10 +233,9 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
     };
     check(
         &turns(Some(0.1), "0-1", BlockedIn::Condition, 0.05),
-        "Ran one thread at a time (0.95 CPUs in all), perhaps because of a global lock such as \
-         Python's GIL: its threads spent 83.2 % of their time waiting for work or another thread \
-         (condition variable or similar) at update_table(), 15.8 % running and 1.0 % waiting for a \
-         CPU.",
+        "Ran one thread at a time (0.95 CPUs in all), each waiting for the others: its threads spent \
+         83.2 % of their time waiting for work or another thread at update_table(), 15.8 % running \
+         and 1.0 % waiting for a CPU.",
         "What they run: pinwise profile --pid 7",
     );
     // Where they wait says it, too.
@@ -275,7 +275,7 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
     let hindered = turns(Some(0.1), "0-1", condition(), 0.3);
     check(
         &hindered,
-        "Held up by waiting for work or another thread (condition variable or similar) at \
+        "Held up by waiting for work or another thread at \
          update_table(): its threads spent 78.2 % of their time waiting for it, 15.8 % running and \
          6.0 % waiting for a CPU.",
         "What they run: pinwise profile --pid 7",
@@ -294,7 +294,150 @@ fn a_client_is_held_up_by_its_server_and_a_server_may_be_idle() {
     let start = "Held up by waiting for a socket at 10.0.0.7:5432: ";
     let sentence = socket("10.0.0.7:5432");
     assert!(sentence.starts_with(start), "{sentence}");
-    let start = "Idle, as a server without requests, or held up by waiting for a socket at clients of port 80: ";
+    let start = "Idle, as a server without requests, or held up by waiting for a socket at clients \
+                 of port 80: ";
     let sentence = socket("clients of port 80");
     assert!(sentence.starts_with(start), "{sentence}");
+}
+
+fn name_places(record: &mut TraceRecord, name: &str) {
+    let threads = record.blocked.iter_mut().flat_map(|seen| &mut seen.threads);
+    for place in threads.flat_map(|thread| &mut thread.places) {
+        name.clone_into(&mut place.place);
+    }
+}
+
+#[test]
+fn a_stopped_process_is_to_be_continued() {
+    check(
+        &trace(&[life(7, "main", 0.0, &[(BlockedIn::Stopped, 50)])]),
+        "Stopped by a signal or a debugger: it spent 100 % of its time stopped.",
+        "kill -CONT 7",
+    );
+}
+
+#[test]
+fn a_busy_thread_that_does_not_wake_the_others_is_not_what_they_wait_for() {
+    let woken_by = |waker: &str, thread| {
+        let mut lives = vec![life(20, "stats", 4.9, &[(BlockedIn::Timer, 2)])];
+        let worker = |thread| life(thread, "worker", 0.01, &[(BlockedIn::Pipe, 50)]);
+        lives.extend((8..11).map(worker));
+        let mut record = trace(&lives);
+        for worker in &mut record.blocked[0].threads[1..] {
+            worker.woken_by = vec![WakerRecord {
+                thread,
+                name: waker.to_owned(),
+                times: 40,
+            }];
+        }
+        conclude(&mut record);
+        record.verdict()
+    };
+    let sentence = woken_by("stats", 20);
+    assert!(
+        sentence.starts_with("Limited by one thread: stats (20) "),
+        "{sentence}"
+    );
+    let sentence = woken_by("feeder", 21);
+    assert!(
+        sentence.starts_with("Held up by waiting for a pipe "),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_child_that_does_the_work_is_what_its_parent_waits_for() {
+    let mut child = life(20, "gzip", 3.0, &[(BlockedIn::Disk, 2)]);
+    child.wait_s = 1.8;
+    check(
+        &trace(&[life(7, "main", 0.0, &[(BlockedIn::Child, 50)]), child]),
+        "Limited by one thread: gzip (20) ran 60.0 % and waited for a CPU 36.0 % of the time; the \
+         others mostly waited for a child process at update_table().",
+        "What that thread runs: pinwise profile --pid 7",
+    );
+}
+
+#[test]
+fn threads_that_hand_over_take_turns_even_if_they_mostly_run() {
+    let lives = [20, 21].map(|thread| Life {
+        wait_s: 1.1,
+        ..life(thread, "pingpong", 2.3, &[(BlockedIn::Condition, 20)])
+    });
+    let mut record = trace(&lives);
+    record.figures.totals.parallel_s = Some(0.1);
+    let queued_s = 2.2;
+    record.figures.waits.because = Some(WaitCauses {
+        own_threads_s: queued_s,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    let start = "Ran one thread at a time (0.92 CPUs in all), each waiting for the others: ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
+#[test]
+fn a_lock_is_named_beside_a_larger_cause() {
+    let lives = [20, 21, 22, 23].map(|thread| Life {
+        wait_s: 2.1,
+        ..life(thread, "worker", 1.2, &[(BlockedIn::Mutex, 40)])
+    });
+    let mut record = trace(&lives);
+    record.figures.waits.because = Some(WaitCauses {
+        own_threads_s: 8.4,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    check(
+        &record,
+        "Short of CPUs for its own threads and held up by a lock at update_table(): its threads \
+         spent 42.0 % of their time waiting for a CPU, 34.0 % waiting for a lock at update_table() \
+         and 24.0 % running.",
+        "Fewer threads may be as fast. Hold it for less, or split it.",
+    );
+}
+
+#[test]
+fn programs_of_go_and_python_are_looked_at_with_their_own_tools() {
+    let looks = [(BlockedIn::Timer, 40), (BlockedIn::Lock, 30)];
+    let lives = [20, 21, 22].map(|thread| life(thread, "server", 0.4, &looks));
+    let mut record = trace(&lives);
+    name_places(&mut record, "Go's scheduler");
+    conclude(&mut record);
+    check(
+        &record,
+        "Its goroutines mostly wait, and not for CPUs: its threads spent 92.0 % of their time \
+         blocked and 8.0 % running.",
+        "go tool pprof",
+    );
+    name_places(&mut record, "time_sleep (libpython3.11.so.1.0)");
+    conclude(&mut record);
+    let advice = &record.answer.as_ref().unwrap().advice;
+    assert!(advice.contains("py-spy dump --pid 7"), "{advice}");
+}
+
+#[test]
+fn the_cpus_of_a_pinned_program_are_named() {
+    let mut life = life(7, "service", 1.5, &[(BlockedIn::Timer, 2)]);
+    life.wait_s = 3.4;
+    let mut record = trace(&[life]);
+    record.threads[0].allowed = Some("1".to_owned());
+    conclude(&mut record);
+    let cpus = record.host.counts.cpus;
+    let start =
+        "Held up by other programs on CPU 1, to which its affinity mask keeps it: it spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let advice = &record.answer.as_ref().unwrap().advice;
+    let more = format!("taskset -a -cp 0-{} 7", cpus - 1);
+    assert!(advice.contains(&more), "{advice}");
+}
+
+#[test]
+fn one_thread_that_never_blocks_may_spin() {
+    let mut record = trace(&[life(7, "service", 4.99, &[(BlockedIn::Timer, 1)])]);
+    record.threads[0].preemptions = record.threads[0].switches;
+    conclude(&mut record);
+    let advice = &record.answer.as_ref().unwrap().advice;
+    let wanted =
+        "What it runs: pinwise profile --pid 7; whether it spins: pinwise spin attach --pid 7";
+    assert_eq!(advice, wanted);
 }

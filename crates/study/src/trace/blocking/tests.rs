@@ -184,21 +184,11 @@ fn who_waits_for_a_mutex_is_not_suspected_of_spinning() {
 }
 
 #[test]
-fn a_lock_is_not_blamed_for_the_want_of_cpus() {
-    let busy = contended(5.0, BlockedIn::Mutex);
-    let advice = advice_of(&busy, "lock_waits");
-    assert!(advice.contains("once CPUs are free"), "{advice}");
-    let free = contended(0.1, BlockedIn::Mutex);
-    let advice = advice_of(&free, "lock_waits");
-    assert!(!advice.contains("CPUs are free"), "{advice}");
-}
-
-#[test]
 fn the_headline_says_where_the_time_of_the_threads_went() {
     let check = |record: &TraceRecord, expected: &str| assert_eq!(record.verdict(), expected);
     check(
         &contended(5.0, BlockedIn::Mutex),
-        "Short of CPUs for its own threads: its threads spent 50.0 % of their time waiting for a \
+        "Short of CPUs for its own threads and held up by a lock at add(): its threads spent 50.0 % of their time waiting for a \
          CPU, 40.0 % waiting for a lock at add() and 10.0 % running.",
     );
     check(

@@ -1,0 +1,313 @@
+//! What the time of a program's threads was mostly lost to.
+
+use super::super::blocking::{is_awake, split_blocked};
+use super::super::shares::blocked_s;
+use super::super::waiters::{self, list_active};
+use pinwise_record::{
+    BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord, WaitCauses,
+};
+use pinwise_sched::GO_SCHEDULER;
+
+/// A cause of this part of a time is the cause of it.
+const MOST: f64 = 0.5;
+/// Waits for a lock of this part of all time are named beside a larger cause.
+const MUCH: f64 = 0.25;
+/// A thread that made at least this part of the wake-ups of the others is what they wait for …
+const WAKES: f64 = 0.5;
+/// … and one that made less than this part of so many is not.
+const HARDLY_WAKES: f64 = 0.1;
+const MIN_WAKES: u64 = 20;
+/// Threads that ran for this part of the time or more, and hardly ever two at once, took turns: by
+/// chance two would have run at once for a fifth of that time.
+const TURNS: f64 = 0.75;
+const AT_ONCE: f64 = 0.1;
+/// One was awake for nearly all the time then …
+const TURNS_AWAKE: f64 = 0.85;
+/// … no thread had more of it than this …
+const LARGEST_TURN: f64 = 0.6;
+/// … and other programs, which may have held the second CPU, took less than this part of it.
+const HINDERED: f64 = 0.25;
+
+/// Why threads were mostly queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueuedBy {
+    OwnThreads,
+    Others,
+    Quota,
+    Mask,
+    Scheduler,
+    Class,
+    /// Several, or unknown.
+    Mixed,
+}
+
+impl QueuedBy {
+    pub(super) fn main_cause(causes: Option<WaitCauses>) -> Self {
+        let Some(causes) = causes else {
+            return Self::Mixed;
+        };
+        let all = [
+            (causes.own_threads_s, Self::OwnThreads),
+            (causes.other_processes_s, Self::Others),
+            (causes.throttled_s, Self::Quota),
+            (causes.mask_s, Self::Mask),
+            (causes.scheduler_s + causes.starting_s, Self::Scheduler),
+            (causes.scheduling_class_s, Self::Class),
+        ];
+        let total: f64 = all.iter().map(|(part, _)| part).sum();
+        let most = all.into_iter().find(|(part, _)| *part > MOST * total);
+        most.map_or(Self::Mixed, |(_, cause)| cause)
+    }
+
+    pub(super) const fn headline(self) -> &'static str {
+        match self {
+            Self::OwnThreads => "Short of CPUs for its own threads",
+            Self::Others => "Held up by other programs on its CPUs",
+            Self::Quota => "Held back by a CPU quota",
+            Self::Mask => "Held back by its affinity mask",
+            Self::Scheduler => "Held up by the scheduler, which left CPUs idle",
+            Self::Class => "Held back by its scheduling class",
+            Self::Mixed => "Short of CPUs",
+        }
+    }
+
+    /// The finding that has the advice.
+    pub(super) const fn check(self) -> &'static str {
+        match self {
+            Self::OwnThreads | Self::Mixed => "own_threads",
+            Self::Others => "other_processes",
+            Self::Quota => "throttled",
+            Self::Mask => "mask",
+            Self::Scheduler => "idle_while_waiting",
+            Self::Class => "scheduling_class",
+        }
+    }
+}
+
+/// What is said to limit a program.
+#[derive(Debug)]
+pub(super) enum Cause<'a> {
+    Work,
+    SharedCores(f64),
+    Queued(QueuedBy),
+    Lock,
+    Waiting(BlockedIn),
+    /// In several things, or unknown.
+    Blocked,
+    /// This one was awake all the time, while the others waited for threads.
+    OneThread(&'a ThreadRecord),
+    /// This one was awake all the time, while the others waited for something else: it may be what
+    /// they wait for, or have nothing to do with them.
+    BusyThread(&'a ThreadRecord),
+    /// One thread at a time ran.
+    Turns,
+}
+
+/// Where the time of all threads went, seconds.
+pub(super) struct Times {
+    pub(super) ran_s: f64,
+    pub(super) queued_s: f64,
+    pub(super) blocked_s: f64,
+    /// What they were blocked in, as far as that is known, the longest first.
+    pub(super) kinds: Vec<(BlockedIn, f64)>,
+}
+
+impl Times {
+    pub(super) fn read(record: &TraceRecord) -> Option<Self> {
+        let blocked_s = blocked_s(&record.figures)?;
+        // What the threads of Go wait for says nothing about its goroutines.
+        let kinds = match is_go(record) {
+            true => Vec::new(),
+            false => split_blocked(record),
+        };
+        let kinds = kinds.into_iter();
+        Some(Self {
+            ran_s: record.figures.totals.cpu_s,
+            queued_s: record.figures.waits.total_s?,
+            blocked_s,
+            kinds: kinds
+                .map(|(what, share)| (what, share * blocked_s))
+                .collect(),
+        })
+    }
+
+    pub(super) fn all_s(&self) -> f64 {
+        self.ran_s + self.queued_s + self.blocked_s
+    }
+
+    /// Did threads wait for a lock for much of the time?
+    pub(super) fn is_much_at_lock(&self) -> bool {
+        let mut kinds = self.kinds.iter();
+        let at_lock = kinds.find(|(what, _)| *what == BlockedIn::Mutex);
+        at_lock.is_some_and(|(_, part_s)| *part_s >= MUCH * self.all_s())
+    }
+}
+
+/// The cause of the largest part of the time: of running, queueing and being blocked.
+pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
+    let shared = shared(record);
+    if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {
+        return cause;
+    }
+    if take_turns(record, times) {
+        return Cause::Turns;
+    }
+    if times.blocked_s > times.ran_s.max(times.queued_s) {
+        return match times.kinds.first() {
+            _ if wait_for_python(record, times) => Cause::Turns,
+            Some((BlockedIn::Mutex, _)) => Cause::Lock,
+            Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
+                Cause::Waiting(what.clone())
+            }
+            _ => Cause::Blocked,
+        };
+    }
+    match (times.queued_s > times.ran_s, shared) {
+        (true, _) => Cause::Queued(QueuedBy::main_cause(record.figures.waits.because)),
+        (false, Some(share)) => Cause::SharedCores(share),
+        (false, None) => Cause::Work,
+    }
+}
+
+/// The only thread that was awake all the time, if the others mostly waited meanwhile.
+fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<Cause<'a>> {
+    let mut awake = record.threads.iter().filter(|one| is_awake(record, one));
+    let only = awake.next().filter(|_| awake.next().is_none())?;
+    let others_s = times.ran_s + times.queued_s - only.cpu_s - only.wait_s.unwrap_or(0.0);
+    let is_alone = list_active(&record.blocked).all(|other| other.thread == only.thread);
+    if !is_alone && others_s >= times.blocked_s {
+        return None;
+    }
+    let woken = share_woken_by(record, only);
+    if !is_alone && woken.is_some_and(|share| share < HARDLY_WAKES) {
+        return None;
+    }
+    let wakes = woken.is_some_and(|share| share >= WAKES);
+    let is_limit = wakes || woken.is_none() && others_wait_for_threads(record, only);
+    match (is_limit, woken) {
+        (true, _) => Some(Cause::OneThread(only)),
+        (false, None) if is_alone => None,
+        (false, _) => Some(Cause::BusyThread(only)),
+    }
+}
+
+/// The part of the other threads' wake-ups by threads that this one made; `None` if too few are
+/// known.
+fn share_woken_by(record: &TraceRecord, by: &ThreadRecord) -> Option<f64> {
+    let others = list_others(record, by);
+    let wakers: Vec<_> = others.flat_map(|other| &other.woken_by).collect();
+    let all: u64 = wakers.iter().map(|waker| waker.times).sum();
+    let own = wakers.iter().filter(|waker| waker.thread == by.thread);
+    let own: u64 = own.map(|waker| waker.times).sum();
+    (all >= MIN_WAKES).then(|| own as f64 / all as f64)
+}
+
+/// Did the others mostly wait for threads? More of them would not help then.
+fn others_wait_for_threads(record: &TraceRecord, but: &ThreadRecord) -> bool {
+    let parts = waiters::sum_parts(list_others(record, but));
+    let all: u64 = parts.iter().map(|part| part.looks).sum();
+    let wait = parts.iter().filter(|part| waits_for_threads(&part.what));
+    let wait: u64 = wait.map(|part| part.looks).sum();
+    2 * wait > all
+}
+
+/// Other threads than this one: idle ones only if there are no others.
+pub(super) fn list_others<'a>(
+    record: &'a TraceRecord,
+    but: &ThreadRecord,
+) -> impl Iterator<Item = &'a BlockedThread> {
+    let but = but.thread;
+    let is_alone = list_active(&record.blocked).all(|other| other.thread == but);
+    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
+    all.filter(move |other| other.thread != but && (is_alone || !other.is_idle))
+}
+
+const fn waits_for_threads(what: &BlockedIn) -> bool {
+    matches!(
+        what,
+        BlockedIn::Lock
+            | BlockedIn::Mutex
+            | BlockedIn::Condition
+            | BlockedIn::Thread
+            | BlockedIn::Child
+            | BlockedIn::Unknown
+    )
+}
+
+/// What threads were blocked in for most of that time, if that is for other threads.
+fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
+    let (what, part_s) = times.kinds.first()?;
+    let is_other = matches!(what, BlockedIn::Lock | BlockedIn::Condition);
+    (is_other && *part_s > MOST * times.blocked_s).then_some(what)
+}
+
+/// Do they mostly wait in the function of Python that takes its global lock?
+pub(super) fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
+    main_wait_for_threads(times).is_some_and(|what| {
+        waiters::describe_wait(&record.blocked, what).contains(waiters::TAKES_GIL)
+    })
+}
+
+/// Did one thread after the other run, each waiting for the others, though there were CPUs for more?
+fn take_turns(record: &TraceRecord, times: &Times) -> bool {
+    let Some(parallel_s) = record.figures.totals.parallel_s else {
+        return false;
+    };
+    let largest_s = record.threads.iter().map(|thread| thread.cpu_s);
+    let largest_s = largest_s.fold(0.0, f64::max);
+    // The number of the only CPU.
+    let has_one_cpu = |cpus: &str| cpus.parse::<usize>().is_ok();
+    let mut allowed = record
+        .threads
+        .iter()
+        .filter_map(|thread| thread.allowed.as_deref());
+    let hindered_s = match record.figures.waits.because {
+        Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
+        None => times.queued_s,
+    };
+    (is_go(record) || main_wait_for_threads(times).is_some())
+        && times.ran_s >= TURNS * record.elapsed_s
+        && times.ran_s <= (1.0 + AT_ONCE) * record.elapsed_s
+        && times.ran_s + times.queued_s >= TURNS_AWAKE * record.elapsed_s
+        && parallel_s <= AT_ONCE * times.ran_s
+        && largest_s <= LARGEST_TURN * times.ran_s
+        && record.host.counts.cpus > 1
+        && !allowed.any(has_one_cpu)
+        && hindered_s < HINDERED * times.ran_s
+        && record
+            .figures
+            .throttled
+            .is_none_or(|quota| quota.times == 0)
+}
+
+/// The share of the CPU time beside a busy sibling that could have been avoided, if it is much.
+fn shared(record: &TraceRecord) -> Option<f64> {
+    let mut findings = record.findings.iter();
+    let is_much = |finding: &&Finding| {
+        finding.check == "avoidable_smt_sharing" && finding.severity > Severity::Note
+    };
+    findings.find(is_much)?;
+    let percent = record.figures.avoidable_smt_sharing.percent?;
+    Some(percent / 100.0)
+}
+
+/// Is it a program in Go? The kernel shows its threads, not its goroutines.
+pub(in super::super) fn is_go(record: &TraceRecord) -> bool {
+    has_place(record, |place| place == GO_SCHEDULER)
+}
+
+/// Does it run in Python's interpreter?
+pub(in super::super) fn is_python(record: &TraceRecord) -> bool {
+    let starts = [waiters::TAKES_GIL, waiters::TAKES_PYTHON_LOCK];
+    let mut threads = record.threads.iter();
+    threads.any(|thread| thread.name.starts_with("python"))
+        || has_place(record, |place| {
+            place.contains("libpython") || starts.iter().any(|start| place.starts_with(start))
+        })
+}
+
+fn has_place(record: &TraceRecord, is_it: impl Fn(&str) -> bool) -> bool {
+    let threads = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let mut places = threads.flat_map(|thread| &thread.places);
+    places.any(|at| is_it(&at.place))
+}
