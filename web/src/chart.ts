@@ -1,7 +1,7 @@
 // Charts: each with a name for screen readers, a sentence that says what it
 // shows, tooltips by pointer and keyboard, and the same figures as a table.
 
-import { h, visible } from './dom';
+import { fill, h, visible } from './dom';
 import { type Drawing, type Stop, drawPanels, swatch } from './draw';
 import { type Panel, type Series, isRows, panelsOf } from './plot';
 import { onPrint } from './print';
@@ -206,7 +206,7 @@ function addTooltip(stage: HTMLElement): {
     row.hidden = !stop?.row;
     stage.classList.toggle('can-pick', Boolean(stop?.pick));
     if (!stop) return;
-    tip.textContent = stop.tooltip;
+    fill(tip, stop.tooltip);
     place(ring, stop.x, stop.y);
     if (stop.row) {
       place(row, 0, stop.row[0]);

@@ -1,6 +1,8 @@
 // Elements. Strings from records become text nodes and nothing else: no
 // function here takes markup, and none lets a character hide.
 
+import { joinUnits } from './format';
+
 /** A child that adds nothing. */
 export type Absent = null | undefined | false | '';
 export type Child = Node | string | number | Absent;
@@ -68,12 +70,17 @@ export function svg(
   return element;
 }
 
+/** Elements whose text is copied or chosen as it is. */
+const VERBATIM = new Set(['CODE', 'PRE', 'OPTION']);
+
 function append(parent: Element, children: Child[]): void {
+  const shown = (text: string): string =>
+    VERBATIM.has(parent.tagName) ? visible(text) : joinUnits(visible(text));
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     parent.append(
       typeof child === 'string'
-        ? visible(child)
+        ? shown(child)
         : typeof child === 'number'
           ? String(child)
           : child,

@@ -10,6 +10,7 @@ import {
   count,
   digits,
   fixed,
+  joinUnits,
   nanoseconds,
   percent,
   quantity,
@@ -46,4 +47,24 @@ test('numbers are formatted as in text output', () => {
     const text = rest.pop();
     expect(FUNCTIONS[name]!(value, ...rest), `${name} ${value}`).toBe(text);
   }
+});
+
+test('a line never breaks between a number and its unit', () => {
+  expect(
+    joinUnits(
+      'faster by 7.1–14.5 % in 22 min; 82.6G /s, 120 ops/s at 40.1 GB/s, 3 of 4 h',
+    ).split(' '),
+  ).toEqual(
+    [
+      ['faster', 'by', '7.1–14.5_%', 'in', '22_min;', '82.6G_/s,'],
+      ['120_ops/s', 'at', '40.1_GB/s,', '3', 'of', '4_h'],
+    ]
+      .flat()
+      .map((word) => word.replace('_', '\u00a0')),
+  );
+});
+
+test('numbers before other words may end a line', () => {
+  for (const text of ['CPU 0 so far', '2 sends', '5 Bytes', '3 hosts', '1 %x'])
+    expect(joinUnits(text)).toBe(text);
 });

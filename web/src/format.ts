@@ -169,3 +169,10 @@ export function count(
   if (number === null || number === undefined) return `– ${many}`;
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
 }
+
+const SPACE_BEFORE_UNIT =
+  /(?<=\d[kMGT]?) (?=(?:%|[µumnp]?s|min|h|[kKMGT]?i?B|[kMG]?Hz|[kMG]?W|J|°C|[a-z]*\/s)(?![\p{L}\d]))/gu;
+
+/** Keeps each number on the line of its unit: "44.2 %" with a non-breaking space. */
+export const joinUnits = (text: string): string =>
+  text.replace(SPACE_BEFORE_UNIT, '\u00a0');

@@ -63,9 +63,7 @@ export function machineDrawing(
       spot.element.classList.toggle('linked', cpus.includes(spot.cpu.cpu));
   };
   const announce = (cpu: Cpu): void => {
-    status.textContent = visible(
-      `${describeCpu(machine, cpu)}: ${current.words(cpu)}`,
-    );
+    fill(status, `${describeCpu(machine, cpu)}: ${current.words(cpu)}`);
     mark([cpu.cpu]);
     onPoint(cpu.cpu);
   };

@@ -98,7 +98,7 @@ export function heatmap(
     shown.row = Math.min(last, Math.max(0, row));
     shown.column = Math.min(last, Math.max(0, column));
     shown.linked = null;
-    status.textContent = describePair(measured, shown);
+    fill(status, describePair(measured, shown));
     onPoint(
       [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
     );

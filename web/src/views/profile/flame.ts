@@ -1,7 +1,7 @@
 // A flame graph on a canvas: callers above, their callees below, as wide as their time. A click
 // or Enter goes into a call. Inverted, functions are above and their callers below.
 
-import { h, svg, visible } from '../../dom';
+import { fill, h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
 import {
   drawingKinds,
@@ -111,7 +111,7 @@ export function flameGraph(
     request = requestAnimationFrame(() => paint(handle));
   };
   const refresh = (): void => {
-    status.textContent = visible(describeCursor(handle));
+    fill(status, describeCursor(handle));
     handle.keep();
     draw();
   };

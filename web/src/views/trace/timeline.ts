@@ -62,8 +62,8 @@ export function timeline(
       address.follow();
     },
     point: () => {
-      parts.seen.textContent = describeWindow(scene, state);
-      parts.status.textContent = describeCursor(scene, state);
+      fill(parts.seen, describeWindow(scene, state));
+      fill(parts.status, describeCursor(scene, state));
       stage.draw();
     },
     select: () => fill(parts.selected, selectionSection(handle)),
