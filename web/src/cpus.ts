@@ -14,6 +14,10 @@ export function parseCpus(text: string | null | undefined): number[] {
   return cpus;
 }
 
+/** "CPU 0", "CPUs 0-1", as sentences name a list. */
+export const nameCpus = (list: string | null | undefined): string =>
+  /^\d+$/.test(list ?? '') ? `CPU ${list}` : `CPUs ${list || '?'}`;
+
 /** The list of CPUs: [0, 2, 3, 4] is "0,2-4". */
 export function formatCpus(cpus: readonly number[]): string {
   const sorted = [...new Set(cpus)].sort((a, b) => a - b);

@@ -7,6 +7,9 @@ import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type View, stack } from '../../view';
 import { copyButton, facts, section, shellWords } from '../../words';
+import { commandList } from '../../headline';
+import { parseSchema } from '../../schema';
+import { composeHeadline } from './headline';
 
 /** Maximum of shown characters and rows; the copied record has all. */
 const MAX_SHOWN = 100_000;
@@ -44,7 +47,13 @@ function formatValue(name: string, value: unknown): string {
   if (Array.isArray(value) && name === 'command')
     return shellWords(value.map(String));
   if (Array.isArray(value))
-    return value.map((item) => formatValue(name, item)).join(', ');
+    return value
+      .map((item) =>
+        isFields(item) && item['name']
+          ? String(item['name'])
+          : formatValue(name, item),
+      )
+      .join(', ');
   if (!isFields(value)) return String(value);
   return Object.entries(value)
     .map(([part, own]) => [spellName(part), formatValue(part, own)])
@@ -58,7 +67,12 @@ function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
   const sentences = rows.map((row) => row['sentence']);
   if (sentences.every((one) => typeof one === 'string'))
     return h('ul', ...sentences.map((one) => h('li', one)));
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const repeats = (column: string, at: number): boolean =>
+    all
+      .slice(0, at)
+      .some((other) => rows.every((row) => row[column] === row[other]));
+  const names = all.filter((column, at) => !repeats(column, at));
   const isNumber = (column: string): boolean =>
     rows.every((row) => typeof (row[column] ?? 0) === 'number');
   return tableElement({
@@ -73,19 +87,26 @@ function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
   });
 }
 
-/** Single values first, then a part for each table and each group of fields. */
+/** Tables first: they have the answer; then single values, and a part for each group of fields. */
 function fieldParts(fields: Fields): (HTMLElement | Absent)[] {
   const all = Object.entries(fields).filter(([name]) => name !== 'schema');
   const isPart = (value: unknown): boolean => isTable(value) || isFields(value);
   const single = all
     .filter(([, value]) => !isPart(value))
     .map(([name, value]) => [spellName(name), formatValue(name, value)]);
+  const tables = all.map(
+    ([name, value]) =>
+      isTable(value) && section(spellName(name), fieldTable(name, value)),
+  );
+  const values = facts(Object.fromEntries(single));
   return [
-    facts(Object.fromEntries(single)),
-    ...all.map(([name, value]) =>
-      isTable(value)
-        ? section(spellName(name), fieldTable(name, value))
-        : isFields(value) && section(spellName(name), ...fieldParts(value)),
+    ...tables,
+    tables.some(Boolean) && single.some(([, words]) => words)
+      ? section('Details', values)
+      : values,
+    ...all.map(
+      ([name, value]) =>
+        isFields(value) && section(spellName(name), ...fieldParts(value)),
     ),
   ];
 }
@@ -94,7 +115,11 @@ export function plainView(record: AnyRecord): View {
   const text = JSON.stringify(record, null, 2);
   const cut =
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
+  const kind = parseSchema(record.schema)?.name ?? '';
+  const headline = composeHeadline(kind, record);
   return stack('article', 'plain', [
+    headline && h('p.verdict', headline.sentence),
+    headline?.next && commandList([headline.next]),
     ...fieldParts(record as unknown as Fields),
     h(
       'details',

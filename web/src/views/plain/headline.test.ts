@@ -1,0 +1,94 @@
+// Headlines of the kinds that are shown as their fields.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+import type { AnyRecord } from '../../source';
+import { composeHeadline } from './headline';
+
+const readRecord = (kind: string): AnyRecord =>
+  JSON.parse(
+    readFileSync(
+      new URL(`../../../../tests/data/records/${kind}.json`, import.meta.url),
+      'utf8',
+    ),
+  ) as AnyRecord;
+
+const CASES: Readonly<Record<string, readonly [string, string?]>> = {
+  applied: [
+    'sleep (21742): 1 thread placed on CPU 0 for 500 ms; none of them ran while pinwise watched.',
+  ],
+  'fleet-status': ['Fleet try: 2 of 2 nodes done.', 'pinwise fleet report try'],
+  kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.'],
+  placements: [
+    '1 thread can be placed in 1 way, 2 threads can be placed in 1 way, not counting swaps of equal units.',
+    'pinwise search -- PROGRAM',
+  ],
+  prediction: [
+    'shape:llc=2,core=8,cpu=8 is predicted best: −9.7 % cost against os-default (−16.4 % to −2.3 %); predictions off by 2.6 % (median of 4).',
+  ],
+  replay: ['Latency alone divides 6 CPUs into 2 last-level caches.'],
+  'rule-change': ['Rule x moved sleep (22488) from CPUs 0-1 to CPU 0.'],
+  rules: [
+    '1 rule would affect 1 process now.',
+    'pinwise apply rules run rules.toml',
+  ],
+  'topology-diff': [
+    'topology.json and topology-measured.json differ in 19 ways.',
+  ],
+};
+
+test.each(Object.entries(CASES))(
+  'a record of kind %s begins with its answer',
+  (kind, [sentence, command]) => {
+    const headline = composeHeadline(kind, readRecord(kind));
+    expect(headline?.sentence).toBe(sentence);
+    expect(headline?.next?.[1]).toBe(command);
+  },
+);
+
+test.each(Object.keys(CASES))(
+  'a record of kind %s without its fields has a headline',
+  (kind) => {
+    const schema = `pinwise.${kind}/1`;
+    expect(composeHeadline(kind, { schema })?.sentence).not.toMatch(
+      /undefined|null|NaN/,
+    );
+  },
+);
+
+test('an unfinished fleet goes on with what is missing', () => {
+  const status = { ...readRecord('fleet-status'), done: 1, failed: 1 };
+  expect(composeHeadline('fleet-status', status)).toMatchObject({
+    sentence: 'Fleet try: 1 of 2 nodes done, 1 failed.',
+    next: ['Submit what is missing', 'pinwise fleet resume try'],
+  });
+});
+
+test('a prediction for this machine goes on with a comparison', () => {
+  const local = { ...readRecord('prediction'), machine: 'local' };
+  expect(composeHeadline('prediction', local)?.next?.[1]).toBe(
+    'pinwise compare --place os-default --place shape:llc=2,core=8,cpu=8 -- prog',
+  );
+});
+
+test('matrices without levels and refused rules say why', () => {
+  const flat = { schema: 'pinwise.replay/1', cpus: 4, flat: true };
+  expect(composeHeadline('replay', flat)?.sentence).toBe(
+    'Latency shows no groups among 4 CPUs: all pairs are alike.',
+  );
+  const refused = {
+    ...readRecord('rule-change'),
+    change: 'refused',
+    to: null,
+    from: null,
+    why: 'it is a kernel thread',
+  };
+  expect(composeHeadline('rule-change', refused)?.sentence).toBe(
+    'Rule x did not move sleep (22488): it is a kernel thread.',
+  );
+});
+
+test('a kind with a view of its own has no such headline', () => {
+  expect(composeHeadline('trace', { schema: 'pinwise.trace/1' })).toBeNull();
+});
