@@ -110,8 +110,11 @@ function singleFile(): Plugin {
   };
 }
 
-/** Replacements for parts of Plot that no chart of the page uses. */
+/** Replacements for parts of Plot, and of packages that it uses, that no chart of the page needs. */
 const UNUSED: Readonly<Record<string, string>> = {
+  // Paths on a globe, which only marks of maps draw.
+  'd3-geo/dist/d3-geo.mjs':
+    'export const geoCentroid = no, geoGraticule10 = no, geoPath = no;',
   // Plot's warnings are for its callers; readers of the page cannot act on them.
   'warnings.js': 'export const warn = no, consumeWarnings = () => 0;',
   'projection.js': `export const applyPosition = no, createProjection = no,
@@ -130,7 +133,7 @@ const UNUSED: Readonly<Record<string, string>> = {
 const withoutUnused: Plugin = {
   name: 'without-unused',
   load: (id) => {
-    const text = UNUSED[id.split('/plot/src/')[1] ?? ''];
+    const text = UNUSED[id.split(/\/(?:plot\/src|node_modules)\//).at(-1)!];
     return text ? `/* @__NO_SIDE_EFFECTS__ */ function no() {}\n${text}` : null;
   },
 };
