@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { attributionTable } from '../profile/attribution';
 import type { FleetAttribution, FleetFigureChange } from '../../records';
 import { withLabels } from '../fleet-report/record';
-import { differs, largestFirst } from './shape';
+import { chooseDrawn, differs, largestFirst } from './shape';
 
 const figures = withLabels<FleetFigureChange>(
   [
@@ -20,6 +20,8 @@ const figures = withLabels<FleetFigureChange>(
     ratio,
     low,
     high,
+    // The second is not certain once adjusted for the number of figures.
+    differs: at === 0,
   })),
 );
 
@@ -33,8 +35,15 @@ test('the largest ratio is first, up or down; unknown ones are last', () => {
   ]);
 });
 
-test('a figure differs if its interval excludes 1', () => {
-  expect(figures.map(differs)).toEqual([true, true, null, false, null]);
+test('a figure differs if the record says so: intervals are not adjusted', () => {
+  expect(figures.map(differs)).toEqual([true, false, null, false, null]);
+});
+
+test('figures that differ are drawn; without any, the largest changes', () => {
+  const drawn = (all: typeof figures): string[] =>
+    chooseDrawn(largestFirst(all), 2).map((figure) => figure.label);
+  expect(drawn(figures)).toEqual(['0']);
+  expect(drawn(figures.slice(1))).toEqual(['1', '4']);
 });
 
 test('a difference is attributed to its parts', () => {

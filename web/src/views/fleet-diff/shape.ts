@@ -13,8 +13,19 @@ export function largestFirst<T extends FigureChange>(
 const changeSize = (ratio: Maybe<number>): number =>
   positive(ratio) ? Math.abs(Math.log(ratio)) : -1;
 
-/** Does the interval exclude 1? `null` if there is none. */
-export function differs(figure: FigureChange): boolean | null {
-  const { low, high } = figure;
-  return finite(low) && finite(high) ? low > 1 || high < 1 : null;
+/** Does it differ, adjusted for the number of figures? `null` without an interval. */
+export const differs = ({
+  low,
+  high,
+  differs,
+}: FigureChange): boolean | null =>
+  finite(low) && finite(high) ? differs === true : null;
+
+/** The figures that differ; if none does, those with the largest ratios. */
+export function chooseDrawn<T extends FigureChange>(
+  figures: readonly T[],
+  most: number,
+): T[] {
+  const changed = figures.filter((figure) => differs(figure) === true);
+  return (changed.length > 0 ? changed : figures).slice(0, most);
 }

@@ -22,12 +22,12 @@ import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributionSections } from '../profile/attribution';
 import { withLabels } from '../fleet-report/record';
-import { differs, largestFirst } from './shape';
+import { chooseDrawn, differs, largestFirst } from './shape';
 
 type Figure = FleetFigureChange & { label: string };
 
 /** Maximum number of drawn figures; the table has all. */
-const MAX_DRAWN_FIGURES = 30;
+const MAX_DRAWN_FIGURES = 12;
 
 /** Draws a `pinwise.fleet-diff/1`. */
 export function fleetDiffView(record: AnyRecord, _page: Page): View {
@@ -39,14 +39,18 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     h('p.verdict', diff.sentence || 'This record has no conclusion.'),
     h(
       'p',
-      `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
+      `A: ${sideWords(diff.a)}. B: ${sideWords(diff.b)}. Ratios are B over A, with 95 % intervals over nodes${figures.some(differs) ? '; filled dots differ' : ''}.`,
     ),
     ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
         'Figures, largest change first',
-        ratioStrips(figures.slice(0, MAX_DRAWN_FIGURES)),
-        figureTable(figures),
+        ratioStrips(chooseDrawn(figures, MAX_DRAWN_FIGURES)),
+        h(
+          'details',
+          h('summary', `All ${count(figures.length, 'figure')}`),
+          figureTable(figures),
+        ),
       ),
     settingsPart(diff),
     onlyOne.length > 0 &&
@@ -133,8 +137,8 @@ const figureTable = (figures: readonly Figure[]): HTMLElement =>
     caption: 'Medians of both, and their ratio',
     columns: [
       'Figure',
-      ...numberColumns('First', 'Second', 'Ratio', 'Interval'),
-      'In words',
+      ...numberColumns('A', 'B', 'Ratio', 'Interval'),
+      'Verdict',
     ],
     rows: figures.map((figure) => [
       { text: figure.label },
@@ -157,7 +161,7 @@ function settingsPart(diff: FleetDiff): HTMLElement {
       ? h('p.muted', 'None that both report.')
       : tableElement({
           caption: 'What most nodes of each have',
-          columns: ['Setting', 'First', 'Second'],
+          columns: ['Setting', 'A', 'B'],
           rows,
         }),
   );
