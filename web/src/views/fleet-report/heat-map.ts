@@ -65,7 +65,7 @@ export function heatMap(
       headRow(heat.columns, chosen.figure, picks),
       ...bodies.filter((body) => body !== null),
     );
-    note.textContent = `Blue is below the group, vermilion above it, full at ${FULL_COLOUR_Z} robust standard deviations; ▲ ▼ ≠ mark anomalies.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node for its nodes.`;
+    note.textContent = `▼ below its group, ▲ above, ≠ another setting; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a name to filter.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;

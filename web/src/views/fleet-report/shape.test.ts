@@ -19,6 +19,7 @@ import {
   ratioRange,
   stripEnds,
   groupStrips,
+  splitStrips,
   stripWords,
   chooseTicks,
 } from './shape';
@@ -112,7 +113,6 @@ describe('a report of a fleet', () => {
       '90.0 ns',
       '×2.00',
       '< 0.0001',
-      'n1: wiring · latency',
     ]);
     expect(rows[1]!.slice(2, 6)).toEqual(['off', 'on', '–', '–']);
     expect(outlierRow(report().outliers[0]!, report(), link)[0]!.href).toBe(
@@ -244,6 +244,13 @@ describe('a strip', () => {
       ['wiring · latency', 90, 1],
       ['wiring · width of intervals', 0.1, 1],
     ]);
+  });
+
+  test('folds strips without outliers, unless all are', () => {
+    const quiet = { outliers: [] };
+    const named = { outliers: report().outliers };
+    expect(splitStrips([quiet, named])).toEqual([[named], [quiet]]);
+    expect(splitStrips([quiet])).toEqual([[quiet], []]);
   });
 
   test('has chances in words', () => {

@@ -118,7 +118,6 @@ export function outlierRow(
     shown(outlier.typical, outlier.typical_setting),
     ratioCell(outlier.ratio),
     { text: pText(outlier.adjusted_p), sort: outlier.adjusted_p ?? null },
-    { text: outlier.sentence ?? '' },
   ];
 }
 
@@ -271,6 +270,16 @@ export function groupStrips(
     figure,
     outliers: ofFigure.get(figure.label) ?? [],
   }));
+}
+
+/** Strips with outliers, and the others, which are folded if there are both. */
+export function splitStrips<T extends { outliers: readonly Outlier[] }>(
+  strips: readonly T[],
+): [shown: T[], folded: T[]] {
+  const shown = strips.filter((strip) => strip.outliers.length > 0);
+  return shown.length === 0
+    ? [[...strips], []]
+    : [shown, strips.filter((strip) => strip.outliers.length === 0)];
 }
 
 /** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3

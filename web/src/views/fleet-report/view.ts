@@ -17,6 +17,7 @@ import { numberColumns } from '../../table';
 import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
+import { slurmList } from './hostlist';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
 import type { Link, OutlierFilter } from './shape';
@@ -33,13 +34,14 @@ import {
   outlierRow,
   filterOutliers,
   groupStrips,
+  splitStrips,
 } from './shape';
 import { stripChart } from './strips';
 
 /** Maximum number of groups that are open at first. */
 const MAX_OPEN_GROUPS = 2;
 
-/** Maximum number of outliers with which tables are open at first. */
+/** Maximum number of outliers with which the table of anomalies is open at first. */
 const MAX_OPEN_TABLES = 10;
 
 /** Draws a `pinwise.fleet-report/1`. */
@@ -109,7 +111,6 @@ const COLUMNS = [
   'Node',
   'Figure or setting',
   ...numberColumns('Value', 'Typical', 'Ratio', 'q'),
-  'In words',
 ];
 
 /** A map of nodes and figures, the list of nodes, and both tables; one filter applies to all. */
@@ -166,7 +167,13 @@ function outlierSection(report: Report, link: Link): HTMLElement {
     controls.element,
     map.element,
     lists.element,
-    foldTable('Nodes as a table', isSmall, nodes.element),
+    commandList([
+      [
+        'Measure them again',
+        `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
+      ],
+    ]),
+    foldTable('Nodes as a table', false, nodes.element),
     foldTable('Every anomaly', isSmall, each.element),
   );
 }
@@ -338,13 +345,21 @@ function groupStripChart(
     ? (outlier: Outlier): void =>
         page.go(recordHref(nodeId(report, outlier.node)))
     : null;
+  const range = groupRange(group, own);
+  const [shown, folded] = splitStrips(all);
   return h(
     'div',
     h(
       'p.muted',
       'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots are outliers.',
     ),
-    stripChart(all, groupRange(group, own), choose),
+    stripChart(shown, range, choose),
+    folded.length > 0 &&
+      h(
+        'details',
+        h('summary', `${count(folded.length, 'figure')} without outliers`),
+        stripChart(folded, range, choose),
+      ),
   );
 }
 
