@@ -17,6 +17,7 @@ import {
 } from '@observablehq/plot';
 
 import { visible } from './dom';
+import { fitNames, truncate } from './labels';
 import { filterMap } from './lists';
 import { finite } from './numbers';
 import type { Measure, Panel, Point, Rule, Series } from './plot';
@@ -59,14 +60,6 @@ const MAX_SIDE_SHARE = 0.3;
 const MAX_SINGLE_SIDE_SHARE = 0.42;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
 const BOLD_TITLE_SHARE = 0.85;
-/** Cuts a text to a width; tooltips and the table have it in full. */
-function truncate(text: string, width: number, measure: Measure): string {
-  if (measure(text) <= width) return text;
-  const letters = [...text];
-  while (letters.length > 1 && measure(`${letters.join('')}…`) > width)
-    letters.pop();
-  return `${letters.join('')}…`;
-}
 
 interface Frame {
   panel: Panel;
@@ -187,6 +180,9 @@ function backMarks(
   // The title is centred on the axis, and may extend beyond it.
   const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
+  const rowNames = isRows(yAxis)
+    ? fitNames(yAxis.names.map(visible), room.left - 12, measure)
+    : [];
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
   // Labels are texts of ticks: with a format, d3 drops some labels of logarithmic axes.
   const shared = { labelArrow: 'none', color: COLOURS.muted } as const;
@@ -220,8 +216,7 @@ function backMarks(
           // A wider title would overlap labels of rules.
           label: measure(yAxis.title) < room.left ? visible(yAxis.title) : null,
           ticks: yTicks,
-          text: (at: number) =>
-            truncate(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
+          text: (at: number) => rowNames[at] ?? '',
           tickSize: 0,
           tickPadding: 8,
         })

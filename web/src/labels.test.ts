@@ -1,0 +1,35 @@
+// Labels that are cut to their room.
+
+import { expect, test } from 'vitest';
+
+import { fitNames } from './labels';
+
+const measure = (text: string): number => text.length;
+
+test('names that fit are whole', () => {
+  expect(fitNames(['os-default', 'compact'], 10, measure)).toEqual([
+    'os-default',
+    'compact',
+  ]);
+});
+
+test('names with the same beginning are cut where they differ', () => {
+  expect(
+    fitNames(
+      [
+        'shape:llc=2,core=4,cpu=8',
+        'shape:llc=2,core=6,cpu=8',
+        'shape:llc=1,core=4,cpu=8',
+        'os-default',
+      ],
+      14,
+      measure,
+    ),
+  ).toEqual(['…core=4,cpu=8', '…core=6,cpu=8', 'shape:llc=1,c…', 'os-default']);
+});
+
+test('other names are cut at their end', () => {
+  expect(
+    fitNames(['web on cpu:0, batch on cpu:1', 'a', 'a'], 10, measure),
+  ).toEqual(['web on cp…', 'a', 'a']);
+});
