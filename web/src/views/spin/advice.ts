@@ -56,8 +56,14 @@ function settingPart(row: AdviceRecord): HTMLElement {
       ? `${value}${formatNanoseconds(time) ? `, spins ${formatNanoseconds(time)}` : ''}`
       : null;
   return h(
-    'div.place',
-    h('h3', `${row.runtime ?? ''}: ${row.setting ?? ''}`),
+    'details.place',
+    h(
+      'summary',
+      h('strong', `${row.runtime ?? ''}: ${row.setting ?? ''}`),
+      row.suggested
+        ? ` ${row.usual ?? '–'} → ${row.suggested}`
+        : ' nothing to change',
+    ),
     facts({
       How: row.how,
       Usual: describeSpin(row.usual, row.usual_ns),
