@@ -77,7 +77,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     ]),
     rebuiltOnChange((now) => [jointPart(now.record)]),
     rebuiltOnChange(
-      (now) => copyPart(now.record),
+      (now) => copyPart(now.record, now.lines),
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
     ),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
@@ -120,7 +120,7 @@ function armChoice(
     element,
     show({ lines }) {
       const next = lines.map((line) => line.name);
-      element.hidden = next.length < 2;
+      element.hidden = next.length < 2 || !hasRuns(lines);
       if (
         JSON.stringify([...next].sort()) === JSON.stringify([...names].sort())
       )
@@ -145,13 +145,24 @@ function topPart(
   return [
     h('p.verdict', said.sentence),
     headline(said.figure),
-    adviceLine(said.isEnded ? verdict?.advice : null),
+    adviceLine(
+      said.isEnded
+        ? (verdict?.advice ??
+            (hasRuns(lines) ? null : record.findings?.[0]?.advice))
+        : null,
+    ),
     adviceList(record, lines, choose),
   ];
 }
 
+const hasRuns = (lines: readonly ArmLine[]): boolean =>
+  lines.some((line) => line.dots.length > 0);
+
 /** The commands, and further sentences of the verdict. */
-function copyPart(record: Comparison): (Node | null)[] {
+function copyPart(
+  record: Comparison,
+  lines: readonly ArmLine[],
+): (Node | null)[] {
   const { verdict } = record;
   const commands = verdict?.commands ?? [];
   // A command that would decide replaces the one of this undecided comparison.
@@ -160,7 +171,7 @@ function copyPart(record: Comparison): (Node | null)[] {
     copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
     verdict?.steadiness ? h('p', verdict.steadiness) : null,
     verdict?.beside ? h('p', verdict.beside) : null,
-    readHead(record).isEnded && verdict?.condition
+    readHead(record).isEnded && verdict?.condition && hasRuns(lines)
       ? h('p.muted', verdict.condition)
       : null,
   ];
