@@ -31,7 +31,7 @@ export interface SortableTable {
 }
 
 /** Rows drawn at a time; the filter finds the others. */
-const ROWS_AT_A_TIME = 50;
+const ROWS_AT_A_TIME = 20;
 
 /** Order of two cells; unknown ones come last either way. */
 export function compareCells(

@@ -19,9 +19,9 @@ import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
 
 /** Maximum of functions in tables. */
-const MAX_FUNCTIONS = 60;
+const MAX_FUNCTIONS = 20;
 /** Hot spots that are open at first. */
-const OPEN_SPOTS = 2;
+const OPEN_SPOTS = 1;
 
 const tableOrNull = (table: Table | null): HTMLElement | null =>
   table ? tableElement(table) : null;
