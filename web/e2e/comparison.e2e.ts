@@ -7,6 +7,7 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
+import { joinUnits } from '../src/format';
 import { pageWidth } from './view-checks';
 import { Workspace, OUTPUT, PINWISE, SHARE } from './pinwise';
 
@@ -48,7 +49,7 @@ test('the verdict, and as many dots as the record has runs', async () => {
   const { report, record } = sharedComparison();
   const { page } = await open(report);
   expect(await page.locator('p.verdict').textContent()).toBe(
-    record.verdict.sentence,
+    joinUnits(record.verdict.sentence),
   );
   const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
   const dots = findChart(page, 'Every run');
@@ -345,7 +346,7 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   }>();
   const { page } = await open(workspace.report(record.id));
   expect(await page.locator('p.verdict').textContent()).toBe(
-    record.verdict.sentence,
+    joinUnits(record.verdict.sentence),
   );
   const tools = page.locator('.copy-block').first().getByRole('tab');
   expect(await tools.allTextContents()).toEqual([

@@ -33,7 +33,7 @@ test('a row of the chart opens its benchmark: sentence, command and pairs', asyn
     'encode: passed',
   );
   expect(await benchmark.locator('p').first().textContent()).toMatch(
-    /^encode is not slower by 2\.0 % or more/,
+    /^encode is not slower by 2\.0\s% or more/,
   );
   expect(await benchmark.locator('.command code').textContent()).toBe(
     'encode big.json',

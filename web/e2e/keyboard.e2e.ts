@@ -89,7 +89,7 @@ describe('the keyboard', () => {
     await page.keyboard.press('ArrowRight');
     expect(
       await page.locator('.matrix-frame + .status-line').textContent(),
-    ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
+    ).toMatch(/^CPUs \d+ and \d+: [\d.]+\sns/);
   });
 
   test('skips to the content', async () => {

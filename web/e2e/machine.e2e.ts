@@ -133,7 +133,7 @@ test('a small matrix is drawn as vectors, a large one on a canvas', async () => 
   await large.page.keyboard.press('ArrowRight');
   expect(
     await large.page.locator('.matrix-frame + .status-line').innerText(),
-  ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
+  ).toMatch(/^CPUs \d+ and \d+: [\d.]+\sns/);
 });
 
 test('machine and matrix are saved as they are drawn, also from a canvas', async () => {

@@ -56,7 +56,7 @@ test('a running comparison is drawn as it grows', async () => {
   await page.getByText('Running: this page grows with it.').waitFor();
   await page.locator(`${RUNS} .stage svg`).first().waitFor();
   expect(await page.locator('.running').textContent()).toMatch(
-    /^block \d+ · [\d.]+ m?s · \d+ runs · at most [\d.]+ m?s left$/,
+    /^block \d+ · [\d.]+\sm?s · \d+ runs · at most [\d.]+\sm?s left$/,
   );
   await page
     .locator('figure[data-chart="Narrowing, block by block"] .stage svg')

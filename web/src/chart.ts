@@ -246,7 +246,7 @@ function addTooltip(stage: HTMLElement): {
     }
     event.preventDefault();
     go(next);
-    spoken.textContent = next === null ? '' : (stops[next]?.tooltip ?? '');
+    fill(spoken, next === null ? '' : stops[next]?.tooltip);
   });
   return {
     spoken,
