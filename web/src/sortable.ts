@@ -33,6 +33,9 @@ export interface SortableTable {
 /** Rows drawn at a time; the filter finds the others. */
 const ROWS_AT_A_TIME = 20;
 
+/** Cells with so few characters stay on one line. */
+const MAX_SHORT = 12;
+
 /** Order of two cells; unknown ones come last either way. */
 export function compareCells(
   a: Cell | undefined,
@@ -85,7 +88,7 @@ export function sortableTable(first: SortableTable): {
   });
   const status = h('span.muted', { role: 'status' });
   const body = h('tbody');
-  const more = h('button.more', `Show ${ROWS_AT_A_TIME} more`);
+  const more = h('button.more');
   const heads = first.columns.map((c, at) => {
     const { name, class: align } = toHead(c);
     const button = h('button.sort', name);
@@ -121,6 +124,7 @@ export function sortableTable(first: SortableTable): {
     );
     status.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
+    more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, rows.length - drawn.length)} more`;
     heads.forEach((head, at) => {
       head.hidden = !isShown[at];
       head.setAttribute(
@@ -158,7 +162,7 @@ function cellElement(cell: Cell, at: number, align: string): Child {
     cell.href === undefined
       ? cell.text
       : h('a', { href: cell.href }, cell.text);
-  return at === 0
-    ? h('th', { scope: 'row', class: align }, content)
-    : h('td', { class: align }, content);
+  if (at === 0) return h('th', { scope: 'row', class: align }, content);
+  const isShort = cell.text.length <= MAX_SHORT;
+  return h('td', { class: isShort ? `${align} short` : align }, content);
 }
