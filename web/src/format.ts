@@ -171,8 +171,8 @@ export function count(
 }
 
 const SPACE_BEFORE_UNIT =
-  /(?<=\d[kMGT]?) (?=(?:%|[µumnp]?s|min|h|[kKMGT]?i?B|[kMG]?Hz|[kMG]?W|J|°C|[a-z]*\/s)(?![\p{L}\d]))/gu;
+  /(?<=[≤≥]) (?=\d)|(?<=\d[kMGT]?) (?=(?:%|[µumnp]?s|min|h|[kKMGT]?i?B|[kMG]?Hz|[kMG]?W|J|°C|[a-z]*\/s)(?![\p{L}\d]))/gu;
 
-/** Keeps each number on the line of its unit: "44.2 %" with a non-breaking space. */
+/** Keeps each number on the line of its unit, or of its sign: "≤ 44.2 %". */
 export const joinUnits = (text: string): string =>
   text.replace(SPACE_BEFORE_UNIT, '\u00a0');
