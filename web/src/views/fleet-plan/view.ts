@@ -4,6 +4,7 @@
 import { fill, h } from '../../dom';
 import { count, minute, seconds } from '../../format';
 import { items, list, text, texts } from '../../fields';
+import { commandList } from '../../headline';
 import { mapNumber } from '../../numbers';
 import type { FleetRecord } from '../../records';
 import type { AnyRecord } from '../../source';
@@ -64,9 +65,14 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     'article',
     h(
       'p.verdict',
-      `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
+      `${count(plan.asked, 'node')} requested${plan.launcher ? ` via ${plan.launcher}` : ''}.`,
     ),
     report,
+    !isOnSite &&
+      id !== '' &&
+      commandList([
+        ['State of each node', `pinwise fleet status ${shellWords([id])}`],
+      ]),
     isOnSite &&
       h(
         'p',
@@ -80,15 +86,12 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     planted,
     nodes.length > 0 &&
       section(
-        'Nodes asked by name',
+        'Requested nodes',
         h('p', joinNames(nodes)),
-        nodeLists(() => nodes, 'the nodes asked').element,
+        nodeLists(() => nodes, 'the requested nodes').element,
       ),
     leftOut.length > 0 &&
-      section(
-        'Nodes that were not asked',
-        h('ul', ...leftOut.map((why) => h('li', why))),
-      ),
+      section('Nodes left out', h('ul', ...leftOut.map((why) => h('li', why)))),
     list(plan.jobs).length > 0 && section('Jobs', jobTable(plan)),
     section(
       'How it was submitted',
