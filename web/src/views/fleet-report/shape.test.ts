@@ -96,7 +96,7 @@ const link = (id: string): string | undefined =>
 describe('a report of a fleet', () => {
   test('says what is missing', () => {
     expect(missingWords(report())).toBe(
-      '2 of the 10 nodes asked have no record; 1 of 8 nodes lacks steps.',
+      '2 of the 10 requested nodes have no record; 1 of 8 nodes lacks steps.',
     );
     expect(missingWords(report({ asked: 8, complete: 8 }))).toBe('');
     expect(missingWords(report({ asked: null, nodes: null }))).toBe('');

@@ -16,7 +16,7 @@ export function missingWords(report: Report): string {
   const parts: string[] = [];
   if (finite(asked) && finite(nodes) && asked > nodes)
     parts.push(
-      `${formatNumber(asked - nodes)} of the ${formatNumber(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`,
+      `${formatNumber(asked - nodes)} of the ${formatNumber(asked)} requested nodes ${asked - nodes === 1 ? 'has' : 'have'} no record`,
     );
   if (finite(nodes) && finite(complete) && nodes > complete)
     parts.push(

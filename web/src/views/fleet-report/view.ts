@@ -89,7 +89,7 @@ function relatedParts(
 ): HTMLElement | null {
   const fleet = report.fleet ? link(report.fleet) : undefined;
   const links = [
-    fleet === undefined ? null : h('a', { href: fleet }, 'What was asked'),
+    fleet === undefined ? null : h('a', { href: fleet }, 'What was requested'),
     page.source.kind === 'site' && report.fleet
       ? h(
           'a',
@@ -376,7 +376,7 @@ function methodPart(report: Report): HTMLElement {
       Submitted: report.submitted && `${minute(report.submitted)} UTC`,
       Judged: report.started && `${minute(report.started)} UTC`,
       On: report.host,
-      Nodes: `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
+      Nodes: `${wholeNumber(report.asked)} requested, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
       'Figures judged': mapNumber(report.judged, wholeNumber),
       Named: `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
       Tags: texts(report.tags).join(', '),

@@ -217,7 +217,7 @@ function figureCell(cell: Cell | undefined, column: Column): HTMLElement {
     'td.number.figure-cell',
     h('a', { href: recordHref(record) }, quantity(value, column.unit)),
     h('br'),
-    h('small', ratio === null ? 'no equals' : timesMark(ratio)),
+    h('small', ratio === null ? 'no peers' : timesMark(ratio)),
   );
   // Half is one end of the scale, double the other.
   const off = ratio !== null && ratio > 0 ? Math.log2(ratio) : 0;
