@@ -144,11 +144,14 @@ function topPart(
   const verdict = record.verdict;
   return [
     h('p.verdict', said.sentence),
-    headline(said.figure),
+    // An undecided sentence has the interval already.
+    said.sentence.includes(said.figure?.change || '\n')
+      ? null
+      : headline(said.figure),
     adviceLine(
       said.isEnded
-        ? (verdict?.advice ??
-            (hasRuns(lines) ? null : record.findings?.[0]?.advice))
+        ? verdict?.advice ||
+            (hasRuns(lines) ? null : record.findings?.[0]?.advice)
         : null,
     ),
     adviceList(record, lines, choose),
