@@ -122,7 +122,7 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
     name,
     meaning,
     time: shares[field] ?? null,
-  }));
+  })).filter(({ time }) => time !== 0);
   return {
     name: 'Where CPU time goes',
     summary:
