@@ -50,7 +50,7 @@ test('only positive ratios and complete intervals are drawn', () => {
     { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
   ]);
   expect(ratioSummary(ratioRows(DIFF))).toBe(
-    'B over A, of 2 figures: 1 lower, 1 inconclusive.',
+    'Of 2 figures: 1 lower, 1 inconclusive.',
   );
 });
 

@@ -70,5 +70,5 @@ export function ratioSummary(rows: readonly RatioRow[]): string {
   const parts = shown
     .filter(([number]) => number > 0)
     .map(([number, word]) => `${number} ${word}`);
-  return `B over A, of ${rows.length} figures: ${parts.join(', ')}.`;
+  return `Of ${rows.length} figures: ${parts.join(', ')}.`;
 }
