@@ -68,7 +68,10 @@ export const findingList = (findings: readonly Finding[]): HTMLElement =>
         { class: finding.severity ?? '' },
         h('span.severity', finding.severity),
         ' ',
-        finding.sentence ?? finding.check ?? '',
+        (finding.sentence ?? finding.check ?? '').replace(
+          /[^.!?:…]$/,
+          finding.advice ? '$&.' : '$&',
+        ),
         finding.advice && h('span.advice', ` ${finding.advice}`),
       ),
     ),
