@@ -23,9 +23,6 @@ import { nodeLists } from '../fleet-report/lists';
 import { readReport } from '../fleet-report/record';
 import { formatAddress } from '../history/shape';
 
-/** Maximum number of names in a sentence; the rest are only counted. */
-const MAX_NAMED = 40;
-
 /** Draws a `pinwise.fleet/1`. */
 export function fleetPlanView(record: AnyRecord, page: Page): View {
   const plan = record as FleetRecord;
@@ -87,7 +84,6 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     nodes.length > 0 &&
       section(
         'Requested nodes',
-        h('p', joinNames(nodes)),
         nodeLists(() => nodes, 'the requested nodes').element,
       ),
     leftOut.length > 0 &&
@@ -112,12 +108,6 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     },
   };
 }
-
-const joinNames = (names: readonly string[]): string =>
-  names.slice(0, MAX_NAMED).join(', ') +
-  (names.length > MAX_NAMED
-    ? ` and ${(names.length - MAX_NAMED).toLocaleString('en-US')} more`
-    : '');
 
 function stepTable(plan: FleetRecord): HTMLElement {
   if (list(plan.steps).length === 0) return h('p.muted', 'No steps recorded.');

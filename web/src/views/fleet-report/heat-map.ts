@@ -3,13 +3,7 @@
 import { h } from '../../dom';
 import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
-import {
-  FULL_COLOUR_Z,
-  outlierGlyph,
-  toHeat,
-  quietFigures,
-  colourStrength,
-} from './heat';
+import { FULL_COLOUR_Z, outlierGlyph, toHeat, colourStrength } from './heat';
 import { mapNumber } from '../../numbers';
 import type { Outlier, Report } from './record';
 
@@ -39,7 +33,6 @@ export function heatMap(
   const note = h('p.muted');
   const status = h('p.status-line');
   const more = h('button.more');
-  const quiet = h('details.figures');
   let most = ROWS_AT_A_TIME;
   let shown: Parameters<ReturnType<typeof heatMap>['show']> | null = null;
   more.addEventListener('click', () => {
@@ -69,12 +62,6 @@ export function heatMap(
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;
-    const names = quietFigures(report, outliers);
-    quiet.hidden = names.length === 0;
-    quiet.replaceChildren(
-      h('summary', `${count(names.length, 'quiet figure')}: no node differs`),
-      h('p', names.join(', ')),
-    );
   };
   const say = (event: Event): void => {
     const cell = (event.target as Element).closest('td.named');
@@ -97,7 +84,6 @@ export function heatMap(
     ),
     more,
     status,
-    quiet,
   );
   return { element, show: draw };
 }

@@ -85,15 +85,3 @@ export const outlierGlyph = (outlier: Outlier): string =>
     : (outlier.ratio ?? (outlier.z ?? 0) + 1) >= 1
       ? '▲'
       : '▼';
-
-/** Figures of the groups in which no node differs. */
-export function quietFigures(
-  report: Report,
-  outliers: readonly Outlier[],
-): string[] {
-  const loud = new Set(outliers.map((outlier) => outlier.figure));
-  const all = report.groups.flatMap((group) =>
-    group.figures.map((figure) => figure.label),
-  );
-  return [...new Set(all)].filter((label) => !loud.has(label)).sort();
-}

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { outlierGlyph, toHeat, quietFigures, colourStrength } from './heat';
+import { outlierGlyph, toHeat, colourStrength } from './heat';
 import { readReport, type Outlier } from './record';
 import {
   pText,
@@ -294,10 +294,6 @@ describe('the map of a report', () => {
       [undefined, [['n1', '▲  ▼']]],
     ]);
     expect(made.outliers.map(colourStrength)).toEqual([1, -1, null]);
-    expect(quietFigures(made, made.outliers)).toEqual([]);
-    expect(quietFigures(made, made.outliers.slice(1))).toEqual([
-      'wiring · latency',
-    ]);
   });
 
   test('draws as many columns as fit, and counts the others', () => {

@@ -116,10 +116,10 @@ export function plainView(record: AnyRecord): View {
   const cut =
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const kind = parseSchema(record.schema)?.name ?? '';
-  const headline = composeHeadline(kind, record);
+  const [sentence, next] = composeHeadline(kind, record);
   return stack('article', 'plain', [
-    headline && h('p.verdict', headline.sentence),
-    headline?.next && commandList([headline.next]),
+    sentence && h('p.verdict', sentence),
+    next && commandList([next]),
     ...fieldParts(record as unknown as Fields),
     h(
       'details',
