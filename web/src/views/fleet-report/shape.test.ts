@@ -11,7 +11,6 @@ import {
   groupName,
   groupRange,
   missingWords,
-  nodeRow,
   openGroups,
   outlierRow,
   filterOutliers,
@@ -129,10 +128,6 @@ describe('a report of a fleet', () => {
       ['n1', 2],
       ['n2', 1],
     ]);
-    expect(nodeRow(nodes[0]!, report(), link).map((cell) => cell.text)).toEqual(
-      ['n1', '1', '2', 'wiring · latency, smt', 'n1: wiring · latency'],
-    );
-    expect(nodeRow(nodes[1]!, report(), link)[1]!.text).toBe('2');
     expect([0, 1, null].map((at) => groupName(report().groups, at))).toEqual([
       'Group 1: EPYC',
       'Group 2',

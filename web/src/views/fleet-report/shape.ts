@@ -121,27 +121,6 @@ export function outlierRow(
   ];
 }
 
-/** Figures named in a node's row. */
-const MAX_NAMED = 3;
-
-/** One row for each outlier. */
-export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
-  const named = node.outliers
-    .slice(0, MAX_NAMED)
-    .map((outlier) => outlier.figure);
-  const more = node.outliers.length - named.length;
-  return [
-    { text: node.node, href: link(nodeId(report, node.node)) },
-    {
-      text: finite(node.group) ? `${node.group + 1}` : '–',
-      sort: node.group ?? null,
-    },
-    { text: `${node.outliers.length}`, sort: node.outliers.length },
-    { text: named.join(', ') + (more > 0 ? ` and ${more} more` : '') },
-    { text: node.outliers[0]!.sentence ?? '' },
-  ];
-}
-
 /** The id of a node's record. */
 export const nodeId = (report: Pick<Report, 'fleet'>, node: string): string =>
   `${report.fleet}.${node}`;

@@ -29,7 +29,6 @@ import {
   groupRange,
   missingWords,
   nodeId,
-  nodeRow,
   openGroups,
   outlierRow,
   filterOutliers,
@@ -101,12 +100,6 @@ function relatedParts(
   return links.length > 0 ? h('p.lists', ...links) : null;
 }
 
-const NODE_COLUMNS = [
-  'Node',
-  ...numberColumns('Group', 'Anomalies'),
-  'Which',
-  'Largest',
-];
 const COLUMNS = [
   'Node',
   'Figure or setting',
@@ -121,11 +114,6 @@ function outlierSection(report: Report, link: Link): HTMLElement {
     nodes: new Set(),
   };
   const shown = (): Outlier[] => filterOutliers(report.outliers, narrowing);
-  const nodeTable = () => ({
-    caption: 'Outliers, most distant first',
-    columns: NODE_COLUMNS,
-    rows: outlierNodes(shown()).map((node) => nodeRow(node, report, link)),
-  });
   const table = () => ({
     caption:
       'All anomalies. q: the lowest false-discovery rate at which it is named',
@@ -133,7 +121,6 @@ function outlierSection(report: Report, link: Link): HTMLElement {
     rows: shown().map((outlier) => outlierRow(outlier, report, link)),
   });
   const isSmall = outlierNodes(report.outliers).length <= MAX_OPEN_TABLES;
-  const nodes = sortableTable(nodeTable());
   const each = sortableTable(table());
   const lists = nodeLists(
     () => shown().map((outlier) => outlier.node),
@@ -157,7 +144,6 @@ function outlierSection(report: Report, link: Link): HTMLElement {
       nodes: narrowing.nodes,
       figure,
     });
-    nodes.show(nodeTable());
     each.show(table());
     lists.refresh();
   };
@@ -173,18 +159,14 @@ function outlierSection(report: Report, link: Link): HTMLElement {
         `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
       ],
     ]),
-    foldTable('Nodes as a table', false, nodes.element),
-    foldTable('Every anomaly', isSmall, each.element),
+    h(
+      'details.outliers',
+      { open: isSmall },
+      h('summary', 'Every anomaly'),
+      each.element,
+    ),
   );
 }
-
-/** A table that can be folded. */
-const foldTable = (
-  name: string,
-  isOpen: boolean,
-  table: HTMLElement,
-): HTMLElement =>
-  h('details.outliers', { open: isOpen }, h('summary', name), table);
 
 /** Adds names, or removes them if all are included. */
 function toggle(set: Set<string>, names: readonly string[]): void {
