@@ -29,6 +29,13 @@ describe('a fleet', () => {
     );
   });
 
+  test('says that hosts without peers cannot be compared', () => {
+    const other = node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' });
+    expect(verdictText(toFleet([steady[0]!, other]))).toBe(
+      '2 hosts in 2 groups of similar machines: none has a peer to compare with.',
+    );
+  });
+
   test('nodes of another shape are not compared', () => {
     const fleet = toFleet([
       ...steady,

@@ -165,6 +165,8 @@ export const timesMark = (value: number): string => `×${ratio(value)}`;
 /** The number of hosts, and the one that is furthest from its peers. */
 export function verdictText({ columns, groups, nodes }: Fleet): string {
   const size = `${count(nodes.length, 'host')} in ${count(groups.length, 'group')} of similar machines`;
+  if (groups.length === nodes.length)
+    return `${size}: none has a peer to compare with.`;
   const [first] = nodes;
   const far = columns
     .flatMap((column) => {

@@ -1,5 +1,5 @@
 // The fleet: all fleets, and hosts by figures, coloured by their ratio to the median of their
-// equals.
+// peers.
 
 import { h, visible } from '../../dom';
 import { count, quantity } from '../../format';
@@ -57,14 +57,16 @@ function hostParts(
           `Of each kind of record the newest ${MAX_RECORDS_PER_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
         )
       : null,
-    section(
-      'Hosts by figures',
-      h(
-        'p.muted',
-        'The newest complete record of each host and question, and its ratio to the median of peers, which have the same CPU model and shape. Colour is the ratio, from half to double; pinwise fleet report says what is beyond chance.',
-      ),
-      ...figureTables(fleet),
-    ),
+    fleet.groups.length < fleet.nodes.length
+      ? section(
+          'Hosts by figures',
+          h(
+            'p.muted',
+            'The newest complete record of each host and question, and its ratio to the median of peers, which have the same CPU model and shape. Colour is the ratio, from half to double; pinwise fleet report says what is beyond chance.',
+          ),
+          ...figureTables(fleet),
+        )
+      : null,
     section(
       'Groups of similar hosts',
       h(
