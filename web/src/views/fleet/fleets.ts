@@ -95,14 +95,14 @@ const fleetTable = (
 ): HTMLElement =>
   tableElement({
     caption: 'Newest first',
-    columns: ['Fleet', 'Submitted, UTC', 'Asked', 'Report', 'History'],
+    columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
     rows: known.map(({ id, plan, report }) => [
       plan ? recordLink(plan.id, id) : id,
-      minute(plan?.time ?? report?.time ?? ''),
-      plan?.verdict,
       report
         ? recordLink(report.id, report.verdict || 'Report')
         : h('code', `pinwise fleet report ${shellWords([id])}`),
+      minute(plan?.time ?? report?.time ?? ''),
+      plan?.verdict,
       source.kind === 'site'
         ? h(
             'a',

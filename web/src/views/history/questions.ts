@@ -49,8 +49,10 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
     scrollBox(
       `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
       [
-        ...['Question', 'Host', 'Figure', 'Over time'].map(textHead),
-        ...['Newest', 'Before', 'Records'].map(numberHead),
+        ...['Question', 'Over time'].map(textHead),
+        ...['Newest', 'Before'].map(numberHead),
+        ...['Figure', 'Host'].map(textHead),
+        numberHead('Records'),
       ],
       body,
     ),
@@ -77,8 +79,6 @@ function questionRow(question: Question): HTMLElement {
       { scope: 'row' },
       h('a', { href: formatAddress({ subject, host }) }, subject),
     ),
-    h('td', host),
-    h('td', figure),
     h('td', sparkline(question)),
     h(
       'td.number',
@@ -96,6 +96,8 @@ function questionRow(question: Question): HTMLElement {
       shown(before.figure.value),
       hasRatio && ` (${change(value / before.figure.value)})`,
     ),
+    h('td', figure),
+    h('td', host),
     h('td.number', points.length),
   );
 }
