@@ -52,6 +52,9 @@ test('only positive ratios and complete intervals are drawn', () => {
   expect(ratioSummary(ratioRows(DIFF))).toBe(
     'Of 2 figures: 1 lower, 1 inconclusive.',
   );
+  expect(ratioSummary(ratioRows(DIFF).slice(1))).toBe(
+    'Of 1 figure: 1 inconclusive.',
+  );
 });
 
 test('the table has every figure, unknown ones empty', () => {

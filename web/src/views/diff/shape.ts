@@ -1,6 +1,6 @@
 // Two records side by side: which figures can be drawn as ratios, and in words.
 
-import { change, quantity, withSpan } from '../../format';
+import { change, count, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { positive, knownEnds } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
@@ -59,16 +59,16 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
 
 /** What the plot shows, in a sentence. */
 export function ratioSummary(rows: readonly RatioRow[]): string {
-  const count = (verdict: string): number =>
+  const countVerdict = (verdict: string): number =>
     rows.filter((row) => row.verdict === verdict).length;
   const shown = [
-    [count('lower'), 'lower'],
-    [count('higher'), 'higher'],
-    [count('same'), 'the same'],
-    [count('cannot_tell'), 'inconclusive'],
+    [countVerdict('lower'), 'lower'],
+    [countVerdict('higher'), 'higher'],
+    [countVerdict('same'), 'the same'],
+    [countVerdict('cannot_tell'), 'inconclusive'],
   ] as const;
   const parts = shown
     .filter(([number]) => number > 0)
     .map(([number, word]) => `${number} ${word}`);
-  return `Of ${rows.length} figures: ${parts.join(', ')}.`;
+  return `Of ${count(rows.length, 'figure')}: ${parts.join(', ')}.`;
 }

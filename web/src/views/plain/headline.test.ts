@@ -34,7 +34,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'topology.json and topology-measured.json differ in 19 ways.',
+    'A (topology.json) and B (topology-measured.json) differ in 19 ways.',
   ],
 };
 

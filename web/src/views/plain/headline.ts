@@ -123,7 +123,8 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
 
 function composeTopologyDiff(record: Records.TopologyDiff): Headline {
   const ways = items(record.differences).length;
-  const sides = texts(record.between).join(' and ') || 'The machines';
+  const [a, b] = texts(record.between);
+  const sides = a && b ? `A (${a}) and B (${b})` : 'The machines';
   return [
     ways > 0
       ? `${sides} differ in ${count(ways, 'way')}.`
