@@ -57,6 +57,18 @@ test.each(Object.keys(CASES))(
   },
 );
 
+test('a placement that was watched says how often it held', () => {
+  const applied = {
+    ...readRecord('applied'),
+    asked_cpus: '0-1',
+    observations: 50,
+    observed_share: 0.98,
+  };
+  expect(composeHeadline('applied', applied)[0]).toBe(
+    'sleep (21742): 1 thread placed on CPU 0 (requested: 0-1) for 500 ms; there in 98.0 % of 50 looks.',
+  );
+});
+
 test('an unfinished fleet goes on with what is missing', () => {
   const status = { ...readRecord('fleet-status'), done: 1, failed: 1 };
   expect(composeHeadline('fleet-status', status)).toEqual([

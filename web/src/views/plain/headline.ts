@@ -18,7 +18,7 @@ function composeApplied(record: Records.Applied): Headline {
   const { service, observed_share: share, asked_cpus: asked } = record;
   const isPartial = record.granted_cpus !== asked;
   return [
-    `${processName(service?.name, service?.pid)}: ${count(record.threads, 'thread')} placed on ${nameCpus(record.granted_cpus)}${isPartial ? ` (requested: ${text(asked)})` : ''} for ${seconds(record.elapsed_s)}; ${number(share) === null ? 'none of them ran meanwhile' : `seen there ${percent(share)} of the times they ran`}.`,
+    `${processName(service?.name, service?.pid)}: ${count(record.threads, 'thread')} placed on ${nameCpus(record.granted_cpus)}${isPartial ? ` (requested: ${text(asked)})` : ''} for ${seconds(record.elapsed_s)}; ${number(share) === null ? 'none of them ran meanwhile' : `there in ${percent(share)} of ${count(record.observations, 'look')}`}.`,
   ];
 }
 
