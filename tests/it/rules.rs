@@ -525,6 +525,15 @@ fn systemd_accepts_the_unit() {
         .find(|line| line.starts_with("ExecStart="))
         .unwrap();
     assert!(line.ends_with("/a $$b %%n/rules.toml\""), "{line}");
+    // Its check runs as the unit runs it: systemd's escapes undone, by a shell.
+    let check = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStartPre="))
+        .unwrap();
+    let check = check.replace("$$", "\\$").replace("%%", "%");
+    let checked = Command::new("sh").args(["-c", &check]).output().unwrap();
+    let (_, err) = decode_output(&checked);
+    assert!(checked.status.success(), "{check}: {err}");
     assert!(unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
     // systemd removes this folder with the unit: it must not be that of other journals.
     assert!(unit.contains("\nRuntimeDirectory=pinwise-rules\n"));

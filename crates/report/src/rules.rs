@@ -121,7 +121,7 @@ Documentation=man:pinwise-rules-run(1)
 
 [Service]
 Type=exec
-ExecStartPre={command} rules check {file_shown}
+ExecStartPre={command} apply rules check {file_shown}
 ExecStart={command} apply rules run {file_shown}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
