@@ -1,8 +1,6 @@
 //! A comparison of arms as a record.
 
-use std::time::Duration;
-
-use pinwise_format::{duration, percent, shell};
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
@@ -22,9 +20,6 @@ use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
 use pinwise_placement::MemoryPolicy;
 use pinwise_stats::confirm::Score;
-
-/// A longer experiment is not offered.
-const MAX_OFFERED: Duration = Duration::from_secs(3600);
 
 open_enum! {
     /// The purpose of a comparison.
@@ -370,69 +365,7 @@ pub enum Stopped {
     Failed,
 }
 
-/// The state of a record without an end: it does not show which of the two is the case.
-pub const NOT_ENDED: &str = "running, or cut off";
-
-/// The verdict of a record that has not ended; `what` is "experiment", "search" or "gate".
-#[must_use]
-pub fn no_verdict_yet(what: &str) -> String {
-    format!("No verdict yet: the {what} is running, or was cut off before its end.")
-}
-
-impl Stopped {
-    /// Why an experiment ended, if it did.
-    #[must_use]
-    pub const fn words(stopped: Option<Self>) -> &'static str {
-        match stopped {
-            Some(Self::Precision) => "stopped once the answer was clear",
-            Some(Self::Budget) => "time budget used up",
-            Some(Self::Runs) => "run budget used up",
-            Some(Self::Interrupted) => "interrupted",
-            Some(Self::Failed) => "stopped because a command failed",
-            None => NOT_ENDED,
-        }
-    }
-}
-
 impl Comparison {
-    /// Why it ended, or that it has not.
-    #[must_use]
-    pub fn ending(&self) -> String {
-        let mut contrasts = self.contrasts.iter();
-        let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
-        match (self.stopped, self.plan.precision) {
-            (Some(Stopped::Precision), _) if by_cpu_time => {
-                "stopped: CPU time gives the answer (--metric wall goes on)".to_owned()
-            }
-            (Some(Stopped::Precision), Some(_)) => "stopped at the precision asked for".to_owned(),
-            (Some(Stopped::Precision), None) if self.blocks > 0 => format!(
-                "{} (--precision narrows the intervals)",
-                Stopped::words(self.stopped)
-            ),
-            (Some(Stopped::Budget | Stopped::Runs), Some(wanted)) => format!(
-                "{} before the precision of {} was reached{}",
-                Stopped::words(self.stopped),
-                percent(wanted),
-                self.price_of_precision(wanted)
-            ),
-            _ => Stopped::words(self.stopped).to_owned(),
-        }
-    }
-
-    /// The time that this precision takes in all, in words: widths shrink with the root of it.
-    fn price_of_precision(&self, wanted: f64) -> String {
-        let ends = self.contrasts.iter().map(|c| c.low.zip(c.high));
-        let widths = ends.map(|ends| ends.map_or(f64::INFINITY, |(low, high)| (high / low).ln()));
-        let half_width = 0.5 * widths.fold(0.0, f64::max);
-        let total_s = self.elapsed_s * (half_width / wanted.ln_1p()).powi(2);
-        match Duration::try_from_secs_f64(total_s) {
-            Ok(total) if total_s > self.elapsed_s && total <= MAX_OFFERED => {
-                format!(" (it takes about {} in all)", duration(total))
-            }
-            _ => String::new(),
-        }
-    }
-
     /// The title, with the figure if it is the program's own: otherwise comparisons of one command
     /// by its mean and by its 99th percentile would look alike.
     #[must_use]

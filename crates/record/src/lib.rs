@@ -32,6 +32,7 @@ mod coverage;
 mod device;
 mod device_paths;
 mod diff;
+mod ending;
 mod finding;
 mod fleet;
 mod gate;
@@ -88,9 +89,9 @@ pub use command_line::{
     CommandRecord, remove_options, repeat_command, replace_effort, to_comparison_command,
 };
 pub use comparison::{
-    Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
+    Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NotRecommended,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, TimedOutRecord,
-    VerdictKind, VerdictRecord, no_verdict_yet,
+    VerdictKind, VerdictRecord,
 };
 pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LimitRecord, LoadLevelRecord,
@@ -100,6 +101,7 @@ pub use coverage::{CoverageRecord, MoverRecord};
 pub use device::{DeviceClass, DeviceRecord, InterruptRecord, QueueRecord};
 pub use device_paths::{DevicePathRecord, PathClass};
 pub use diff::{Difference, TopologyDiff};
+pub use ending::{NOT_ENDED, no_verdict_yet};
 pub use finding::{Doctor, Finding, Severity};
 pub use fleet::{
     CLOCK_TOLERANCE_S, FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange,
