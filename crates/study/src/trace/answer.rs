@@ -1,13 +1,13 @@
 //! Where the time of a program's threads went, and the largest cause of that, in one sentence: what
 //! somebody with a slow program wants to know. It judges nothing that the findings do not.
 
-pub(super) mod cause;
+mod cause;
 
 use super::blocking::{
     advise_runtime, advise_spin_attach, advise_waits, never_blocks, spin_target,
 };
-use super::waiters::{self, TAKES_PYTHON_LOCK};
-use cause::{Cause, QueuedBy, Times, find_cause, is_go, is_python, list_others, wait_for_python};
+use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
+use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
 use pinwise_format::{join_words, percent, shell};
 use pinwise_record::{
     BlockedIn, LowerBound, Severity, ThreadRecord, TraceAnswer, TraceFigures, TraceRecord,

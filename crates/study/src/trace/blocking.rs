@@ -1,9 +1,8 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
-use super::answer::cause::{is_go, is_python};
 use super::shares::{blocked_s, describe_time, severity_of};
-use super::waiters::{self, list_active, share_in};
+use super::waiters::{self, is_go, is_python, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pinwise_format::{count, count_of, grouped, percent, seconds};
 use pinwise_record::{
-    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, WakerRecord,
+    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord,
+    WakerRecord,
 };
-use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
+use pinwise_sched::{BlockedProcess, GO_SCHEDULER, Summary, ThreadSummary, Tid};
 
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
@@ -338,6 +339,27 @@ pub(super) fn describe_wakers(
     ))
 }
 
+/// Is it a program in Go? The kernel shows its threads, not its goroutines.
+pub(super) fn is_go(record: &TraceRecord) -> bool {
+    has_place(record, |place| place == GO_SCHEDULER)
+}
+
+/// Does it run in Python's interpreter?
+pub(super) fn is_python(record: &TraceRecord) -> bool {
+    let starts = [TAKES_GIL, TAKES_PYTHON_LOCK];
+    let mut threads = record.threads.iter();
+    threads.any(|thread| thread.name.starts_with("python"))
+        || has_place(record, |place| {
+            place.contains("libpython") || starts.iter().any(|start| place.starts_with(start))
+        })
+}
+
+fn has_place(record: &TraceRecord, is_it: impl Fn(&str) -> bool) -> bool {
+    let threads = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let mut places = threads.flat_map(|thread| &thread.places);
+    places.any(|at| is_it(&at.place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,7 +405,7 @@ mod tests {
 
     fn ran(thread: i32, cpu_s: f64) -> ThreadRecord {
         let text = include_str!("../../../../tests/data/records/trace.json");
-        let record: pinwise_record::TraceRecord = serde_json::from_str(text).unwrap();
+        let record: TraceRecord = serde_json::from_str(text).unwrap();
         ThreadRecord {
             thread,
             cpu_s,

@@ -6,7 +6,6 @@ use super::super::waiters::{self, list_active};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord, WaitCauses,
 };
-use pinwise_sched::GO_SCHEDULER;
 
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
@@ -116,7 +115,7 @@ impl Times {
     pub(super) fn read(record: &TraceRecord) -> Option<Self> {
         let blocked_s = blocked_s(&record.figures)?;
         // What the threads of Go wait for says nothing about its goroutines.
-        let kinds = match is_go(record) {
+        let kinds = match waiters::is_go(record) {
             true => Vec::new(),
             false => split_blocked(record),
         };
@@ -265,7 +264,7 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
         None => times.queued_s,
     };
-    (is_go(record) || main_wait_for_threads(times).is_some())
+    (waiters::is_go(record) || main_wait_for_threads(times).is_some())
         && times.ran_s >= TURNS * record.elapsed_s
         && times.ran_s <= (1.0 + AT_ONCE) * record.elapsed_s
         && times.ran_s + times.queued_s >= TURNS_AWAKE * record.elapsed_s
@@ -289,25 +288,4 @@ fn shared(record: &TraceRecord) -> Option<f64> {
     findings.find(is_much)?;
     let percent = record.figures.avoidable_smt_sharing.percent?;
     Some(percent / 100.0)
-}
-
-/// Is it a program in Go? The kernel shows its threads, not its goroutines.
-pub(in super::super) fn is_go(record: &TraceRecord) -> bool {
-    has_place(record, |place| place == GO_SCHEDULER)
-}
-
-/// Does it run in Python's interpreter?
-pub(in super::super) fn is_python(record: &TraceRecord) -> bool {
-    let starts = [waiters::TAKES_GIL, waiters::TAKES_PYTHON_LOCK];
-    let mut threads = record.threads.iter();
-    threads.any(|thread| thread.name.starts_with("python"))
-        || has_place(record, |place| {
-            place.contains("libpython") || starts.iter().any(|start| place.starts_with(start))
-        })
-}
-
-fn has_place(record: &TraceRecord, is_it: impl Fn(&str) -> bool) -> bool {
-    let threads = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let mut places = threads.flat_map(|thread| &thread.places);
-    places.any(|at| is_it(&at.place))
 }
