@@ -10,11 +10,14 @@
 //! all ranges together (weighted Bonferroni). Long ranges get less of it than short ones: there are
 //! many of them and they share most of their links (Dümbgen and Spokoiny 2001 weigh scales for the
 //! same reason). First the most significant range is found, then those on either side of it (binary
-//! segmentation: Vostrikova 1981). A sudden step is a range of one link; a creep of many small steps
+//! segmentation: Vostrikova 1981). A range is narrowed to its shortest part that is a change by itself,
+//! if the rest of it may be chance. A sudden step is a range of one link; a creep of many small steps
 //! is significant only as a whole.
 
 use super::normal;
 
+/// What is nearer to 0 than this many standard deviations may be chance.
+const CHANCE: f64 = 2.0;
 /// Smaller standard errors count as this.
 const MIN_ERROR: f64 = 1e-9;
 
@@ -185,6 +188,7 @@ pub fn find_changes(links: &[Link], alpha: f64) -> Vec<Change> {
         let Some(change) = find_clearest(&links[from..to], from, level_of_one) else {
             continue;
         };
+        let change = narrow(links, change, level_of_one);
         open.push((from, change.first));
         open.push((change.last + 1, to));
         found.push(change);
@@ -219,6 +223,31 @@ fn find_clearest(links: &[Link], from: usize, level_of_one: f64) -> Option<Chang
         }
     }
     best.map(|(_, change)| change)
+}
+
+/// The shortest part of a change that is one by itself while the rest may be chance: a step whose
+/// error is roughly known is clearer together with its neighbours, but lies where it lies.
+fn narrow(links: &[Link], change: Change, level_of_one: f64) -> Change {
+    let Change { first, last, .. } = change;
+    let is_chance = |part: &[Link]| Link::sum(part).z() < CHANCE;
+    for length in 1..=last - first {
+        let level = level_of_one / length as f64;
+        let bound = normal::upper_quantile(0.5 * level);
+        for start in first..=last + 1 - length {
+            let end = start + length;
+            let whole = Link::sum(&links[start..end]);
+            let rest = [&links[first..start], &links[end..=last]];
+            if whole.z() > bound && rest.into_iter().all(is_chance) {
+                return Change {
+                    first: start,
+                    last: end - 1,
+                    whole,
+                    level,
+                };
+            }
+        }
+    }
+    change
 }
 
 #[cfg(test)]
@@ -259,6 +288,15 @@ mod tests {
             })
         });
         assert!(right.count() >= 190);
+    }
+
+    #[test]
+    fn a_step_is_not_blurred_by_neighbours_that_happen_to_lean_its_way() {
+        let link = |estimate| Link::from_pairs(estimate, 0.004, 8);
+        let estimates = [0.001, -0.001, 0.06, 0.001, 0.005, -0.002];
+        let found = find_changes(&estimates.map(link), 0.05);
+        let ranges: Vec<_> = found.iter().map(|one| (one.first, one.last)).collect();
+        assert_eq!(ranges, [(2, 2)]);
     }
 
     #[test]
