@@ -380,22 +380,65 @@ fn overall_sentence(figures: &[FigureChange]) -> String {
     if let [only] = listed.as_slice() {
         return only.sentence.clone();
     }
+    let is_in_both = |figure: &&&FigureChange| figure.a.is_some() && figure.b.is_some();
+    let only = |one: &str, is_there: fn(&FigureChange) -> bool| {
+        let alone = listed.iter().filter(|figure| !is_in_both(figure));
+        let many = alone.filter(|figure| is_there(figure)).count();
+        (many > 0).then(|| format!("{many} only in {one}"))
+    };
+    let only = [
+        only("A", |figure| figure.a.is_some()),
+        only("B", |figure| figure.b.is_some()),
+    ];
+    let shared: Vec<&&FigureChange> = listed.iter().filter(is_in_both).collect();
+    if shared.is_empty() {
+        let only: Vec<String> = only.into_iter().flatten().collect();
+        return format!("A and B have no figure in common: {}.", only.join(", "));
+    }
     let words = [
         (ChangeVerdict::Lower, "lower in B"),
         (ChangeVerdict::Higher, "higher in B"),
         (ChangeVerdict::Same, "the same"),
         (ChangeVerdict::CannotTell, "inconclusive"),
     ];
-    let parts: Vec<String> = words
-        .into_iter()
-        .filter_map(|(verdict, word)| {
-            let many = listed.iter().filter(|f| f.verdict == verdict).count();
-            (many > 0).then(|| format!("{many} {word}"))
-        })
-        .collect();
+    let judged = words.into_iter().map(|(verdict, word)| {
+        let many = shared.iter().filter(|f| f.verdict == verdict).count();
+        (many > 0).then(|| format!("{many} {word}"))
+    });
+    let parts: Vec<String> = judged.chain(only).flatten().collect();
     let what = match listed.first().and_then(|figure| figure.over.as_ref()) {
         Some(baseline) => format!("{} to {baseline}", count(listed.len(), "ratio")),
         None => count(listed.len(), "figure"),
     };
     format!("Of {what}: {}.", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_one_side_are_not_called_inconclusive() {
+        let figure = |name: &str, a, b| FigureChange {
+            over: Some("os-default".to_owned()),
+            a,
+            b,
+            ..empty_figure(name, "")
+        };
+        let alone = [
+            figure("x", Some(1.0), None),
+            figure("y", None, Some(1.0)),
+            figure("z", None, Some(2.0)),
+        ];
+        assert_eq!(
+            overall_sentence(&alone),
+            "A and B have no figure in common: 1 only in A, 2 only in B."
+        );
+        let mut all = alone.to_vec();
+        all.push(figure("w", Some(1.0), Some(1.1)));
+        assert_eq!(
+            overall_sentence(&all),
+            "Of 4 ratios to os-default: 1 inconclusive, 1 only in A, 2 only in B."
+        );
+    }
 }
