@@ -219,9 +219,12 @@ pub struct Entry {
 
 impl StoredRecord for TopologyRecord {
     fn entry(&self) -> Entry {
-        let title = "topology --measure".to_owned();
+        let title = match self.measured {
+            Some(_) => "topology --measure",
+            None => "topology",
+        };
         self.header
-            .to_entry::<Self>(self.host_name(), title, self.summary())
+            .to_entry::<Self>(self.host_name(), title.to_owned(), self.summary())
     }
 }
 
