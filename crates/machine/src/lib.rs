@@ -45,7 +45,7 @@ pub use replay::{
     ContendOrder, Contender, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintKind,
     HintSummary, Replayer, Waiter,
 };
-pub use sample::{SampleOrder, Sampler, SamplingResult};
+pub use sample::{CountedTime, SampleOrder, Sampler, SamplingResult};
 pub use setting::{Companion, FigureSource, OwnGroup, RunSetting};
 pub use trace::{
     Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, TraceResult, Tracer,

@@ -40,9 +40,21 @@ pub struct SamplingResult {
     pub samples: Samples,
     /// How the command ran, if one was started.
     pub run: Option<Run>,
+    /// CPU time that the kernel counted meanwhile for a process that was running already, threads that
+    /// ended included.
+    pub counted: Option<CountedTime>,
     /// CPU time that pinwise itself used while sampling, without the later reading of symbols and
     /// code.
     pub own_cpu: Duration,
     /// Notes for the user as full sentences, such as what was not permitted and how to permit it.
     pub notes: Vec<String>,
+}
+
+/// CPU time of a process, as the kernel counts it in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedTime {
+    /// In user mode.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
 }

@@ -173,6 +173,7 @@ fn keep_thread(sampled: &mut SamplingResult, wanted: &str) -> anyhow::Result<()>
     let note = format!("Only samples of thread {wanted}.");
     sampled.notes.push(note);
     // The kernel's account is of all threads.
+    sampled.counted = None;
     if let Some(run) = &mut sampled.run {
         (run.user, run.system) = (None, None);
     }
@@ -211,13 +212,16 @@ pub(crate) fn measure_pause(
     Ok(None)
 }
 
-/// CPU time of a run as the kernel accounts for it, seconds: with time in the kernel or without.
-pub(crate) fn accounted_cpu_s(run: &Run, has_kernel: bool) -> Option<f64> {
-    let system = match has_kernel {
-        true => run.system?,
-        false => Duration::ZERO,
+/// CPU time of a command or process as the kernel accounts for it, seconds: with time in the kernel or
+/// without.
+pub(crate) fn accounted_cpu_s(sampled: &SamplingResult, has_kernel: bool) -> Option<f64> {
+    let (user, system) = match (&sampled.run, sampled.counted) {
+        (Some(run), _) => (run.user?, run.system?),
+        (None, Some(counted)) => (counted.user, counted.system),
+        (None, None) => return None,
     };
-    Some((run.user? + system).as_secs_f64())
+    let system = if has_kernel { system } else { Duration::ZERO };
+    Some((user + system).as_secs_f64())
 }
 
 /// A note that threads were missed, if samples stand for clearly less CPU time than the kernel
@@ -244,6 +248,7 @@ struct SampledRuns {
 impl SampledRuns {
     /// Adds a run; returns whether it succeeded.
     fn add(&mut self, sampled: SamplingResult, units: &Units) -> anyhow::Result<bool> {
+        let used_cpu_s = accounted_cpu_s(&sampled, true);
         let samples = sampled.samples;
         let run = sampled.run.as_ref();
         let exit = run.and_then(|run| exit_of(&run.end));
@@ -257,7 +262,7 @@ impl SampledRuns {
             samples: samples.total(),
             cpu_s: profile.total.cpu_s(),
             units: units.count(run, samples.wall_s)?,
-            used_cpu_s: run.and_then(|run| accounted_cpu_s(run, true)),
+            used_cpu_s,
             waits_s: profile.accesses.map(|_| profile.waits.cpu_s()),
             accesses_s: profile.accesses.map(Amount::cpu_s),
             unread_s: profile.accesses.map(|_| profile.unread.cpu_s()),
@@ -303,11 +308,8 @@ impl SampledRuns {
             first.hz,
         ));
         let wall_s = self.runs.iter().map(|run| run.wall_s).sum();
-        notes.extend(sentence::point_to_trace(
-            profile.total.cpu_s(),
-            wall_s,
-            &plan.source,
-        ));
+        let cpu_s = profile.total.cpu_s().max(accounted_s.unwrap_or(0.0));
+        notes.extend(sentence::point_to_trace(cpu_s, wall_s, &plan.source));
         notes.extend(sentence::list_cautions(
             &profile,
             first.event,

@@ -20,10 +20,13 @@ mod symbols;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use super::process_stat::{self, ProcessStat};
 use super::supervise::{Attendant, WakeReason};
 use super::trace::{Target, check_target};
 use super::{LinuxMachine, search_path, sys};
-use crate::{MachineError, Request, Run, SampleOrder, Sampler, SamplingResult, Subject};
+use crate::{
+    CountedTime, MachineError, Request, Run, SampleOrder, Sampler, SamplingResult, Subject,
+};
 use collect::Collector;
 use event::SamplingKind;
 use made::NameFiles;
@@ -56,6 +59,11 @@ impl Sampler for LinuxMachine {
         check_target(target)?;
         let cpu_before = sys::own_cpu_time();
         let mut session = Session::open(order, target)?;
+        let count = || match order.subject {
+            Subject::Process(pid) => read_counted(pid),
+            _ => None,
+        };
+        let counted_before = count();
         let run = match order.subject {
             Subject::Command(request) => Some(self.sample_command(request, order, &mut session)?),
             _ => {
@@ -63,6 +71,12 @@ impl Sampler for LinuxMachine {
                 None
             }
         };
+        let counted = counted_before
+            .zip(count())
+            .map(|(before, after)| CountedTime {
+                user: after.user.saturating_sub(before.user),
+                system: after.system.saturating_sub(before.system),
+            });
         let wall = run.as_ref().map(|run| run.wall);
         let (collected, wall) = session.stop(wall);
         let own_cpu = sys::own_cpu_time().saturating_sub(cpu_before);
@@ -70,10 +84,22 @@ impl Sampler for LinuxMachine {
         Ok(SamplingResult {
             samples,
             run,
+            counted,
             own_cpu,
             notes,
         })
     }
+}
+
+/// CPU time of a process so far.
+fn read_counted(pid: i32) -> Option<CountedTime> {
+    let line = process_stat::read_line(pid)?;
+    let (user, system) = ProcessStat::parse(&line)?.ticks()?;
+    let tick_ns = 1_000_000_000 / sys::ticks_per_second();
+    Some(CountedTime {
+        user: Duration::from_nanos(user * tick_ns),
+        system: Duration::from_nanos(system * tick_ns),
+    })
 }
 
 impl LinuxMachine {

@@ -72,6 +72,7 @@ pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
         let sampled = SamplingResult {
             samples: scene.samples,
             run: Some(run),
+            counted: None,
             own_cpu: Duration::ZERO,
             notes: Vec::new(),
         };

@@ -137,6 +137,7 @@ fn sample_stacks(stacks: &[(&[u64], u64)], kernel: &str) -> SamplingResult {
             has_kernel: true,
         },
         run: None,
+        counted: None,
         own_cpu: Duration::ZERO,
         notes: Vec::new(),
     }
