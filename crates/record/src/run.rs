@@ -110,6 +110,13 @@ impl RunRecord {
     pub fn cpu_s(&self) -> Option<f64> {
         Some(self.user_s? + self.sys_s?)
     }
+
+    /// Threads that ran or waited for a CPU, on average; `None` if that is not known.
+    #[must_use]
+    pub fn ready_threads(&self) -> Option<f64> {
+        let ready = (self.cpu_s()? + self.queued_s?) / self.wall_s;
+        Some(ready).filter(|ready| ready.is_normal())
+    }
 }
 
 /// What the threads of an arm did, on average over its runs.

@@ -14,7 +14,7 @@ use super::decision::Decision;
 use super::describe::quantile;
 use super::limit;
 use super::look::Contrast;
-use super::paired::Interval;
+use super::paired::{Interval, Paired};
 use super::setting::Setting;
 
 /// CPU time is tested if the spread of its differences is below this share of the spread of
@@ -31,7 +31,53 @@ const MAX_HALF_WIDTH: f64 = 0.2;
 
 /// CPU time is judged if a program uses a CPU for at least this share of its time, in its least
 /// disturbed run: otherwise a change of CPU time hardly matters to the program.
-pub const CPU_BOUND: f64 = 0.5;
+const CPU_BOUND: f64 = 0.5;
+
+/// Numbers of ready threads that differ by more than this, `ln(ratio)`, are another parallelism …
+const OTHER_PARALLELISM: f64 = 0.2;
+/// … and by more than this if chance is excluded at the usual level.
+const CLEARLY_OTHER: f64 = 0.05;
+const LEVEL: f64 = 0.05;
+
+/// How runs of two commands used CPUs: whether a change of CPU time is one of wall-clock time, too.
+/// The threads that are ready on average, CPU time and time queued over wall-clock time, hardly
+/// depend on other programs. If their number differs, one command does more at once, or waits more
+/// for something else.
+#[derive(Debug, Clone, Default)]
+pub struct CpuUse {
+    /// CPU time over wall-clock time, the largest of all runs.
+    share: f64,
+    /// Ratio of the ready threads, `ln`, pair by pair.
+    parallelism: Vec<f64>,
+}
+
+impl CpuUse {
+    /// Adds a pair of runs: the larger CPU time over wall-clock time, and both numbers of ready threads
+    /// if they are known.
+    pub fn add(&mut self, share: f64, ready: Option<[f64; 2]>) {
+        self.share = self.share.max(share);
+        let ratio = ready.map(|[one, other]| (one / other).ln());
+        self.parallelism
+            .extend(ratio.filter(|ratio| ratio.is_finite()));
+    }
+
+    /// Is CPU time most of what the commands take, and are they as parallel as each other?
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        let differs = || {
+            let pairs = Paired::without_weights(self.parallelism.clone()).redescending();
+            is_other_parallelism(pairs.estimate(), pairs.interval(LEVEL))
+        };
+        self.share >= CPU_BOUND && (self.parallelism.is_empty() || !differs())
+    }
+}
+
+/// Is this ratio of ready threads, `ln`, another parallelism?
+#[must_use]
+pub fn is_other_parallelism(estimate: f64, interval: Interval) -> bool {
+    let is_sure = !interval.holds(0.0);
+    estimate.abs() > OTHER_PARALLELISM || is_sure && estimate.abs() > CLEARLY_OTHER
+}
 
 /// Splits an error into the shares for CPU time and for wall-clock time, in this order.
 #[must_use]
@@ -127,6 +173,26 @@ mod tests {
         assert!(is_worth_testing(&cpu(0.5), &wall));
         assert!(is_worth_testing(&cpu(-0.5), &wall), "signs say nothing");
         assert!(!is_worth_testing(&cpu(0.9), &wall));
+    }
+
+    #[test]
+    fn cpu_time_of_another_parallelism_is_not_comparable() {
+        let used = |share, ready: &[[f64; 2]]| {
+            let mut used = CpuUse::default();
+            for pair in ready {
+                used.add(share, Some(*pair));
+            }
+            used.add(share, None);
+            used.is_comparable()
+        };
+        // Other programs make runs of one thread wait, which keeps it ready.
+        assert!(used(0.9, &[[1.0, 0.98], [0.97, 1.01], [1.02, 1.0]]));
+        assert!(!used(0.3, &[[1.0, 1.0]]), "it mostly waits");
+        assert!(!used(0.9, &[[1.9, 1.0], [1.7, 1.0], [1.8, 1.0]]));
+        // A tenth is only clear after some pairs.
+        assert!(used(0.9, &[[1.1, 1.0]; 3]));
+        assert!(!used(0.9, &[[1.1, 1.0]; 8]));
+        assert!(used(0.9, &[]));
     }
 
     #[test]

@@ -129,6 +129,8 @@ struct WholeBlock {
     cpu_s: Vec<Option<f64>>,
     /// CPU time over wall-clock time, the largest of all runs.
     cpu_share: f64,
+    /// Threads that ran or waited for a CPU, on average, by arm.
+    ready: Vec<Option<f64>>,
 }
 
 /// How a block ended.
@@ -296,6 +298,7 @@ impl<'a> Engine<'a> {
             load: None,
             cpu_s: vec![None; self.arms.len()],
             cpu_share: 0.0,
+            ready: vec![None; self.arms.len()],
         };
         let mut is_whole = true;
         let mut throttled = false;
@@ -325,6 +328,7 @@ impl<'a> Engine<'a> {
             whole.cpu_s[arm] = run.cpu_s().filter(|cpu_s| *cpu_s > 0.0);
             let share = whole.cpu_s[arm].map_or(0.0, |cpu_s| cpu_s / run.wall_s);
             whole.cpu_share = whole.cpu_share.max(share);
+            whole.ready[arm] = run.ready_threads();
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
             throttled |=

@@ -13,6 +13,7 @@ use pinwise_record::{
     Comparison, ComponentRecord, ContrastRecord, ContrastVerdict, Finding, Phase, RunRecord,
     Severity,
 };
+use pinwise_stats::beside::is_other_parallelism;
 use pinwise_stats::confirm::{Contrast, Decision, decide};
 use pinwise_stats::paired::{Interval, Paired};
 
@@ -118,6 +119,9 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
     if !is_undecided || part.decides || !record.metric.is_wall() {
         return None;
     }
+    if differs_in_parallelism(contrast) || differs_in_companion(contrast, record) {
+        return None;
+    }
     let interval = ln_interval(part.low, part.high)?;
     let wall_interval = ln_interval(contrast.low, contrast.high)?;
     let rest_interval = ln_interval(rest.low, rest.high)?;
@@ -157,6 +161,25 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
     // A warning, since it says what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
     Some(finding.with_evidence("ratio", part.ratio).with_weight(6))
+}
+
+/// Does one of the arms do more at once, or wait more for something else than CPUs? Then equal CPU
+/// time says nothing about wall time: a second thread that halves it costs none.
+fn differs_in_parallelism(contrast: &ContrastRecord) -> bool {
+    contrast.wall_per_ready_time.as_ref().is_some_and(|part| {
+        let interval = ln_interval(part.low, part.high).unwrap_or(Interval::UNBOUNDED);
+        is_other_parallelism(part.ratio.ln(), interval)
+    })
+}
+
+/// Does only one of the arms run beside a companion, or each beside another? What that costs is
+/// waiting.
+fn differs_in_companion(contrast: &ContrastRecord, record: &Comparison) -> bool {
+    let beside = |name: &str| {
+        let arm = record.arms.iter().find(|arm| arm.name == name);
+        arm.map(|arm| &arm.setting.beside)
+    };
+    beside(&contrast.arm) != beside(&contrast.baseline)
 }
 
 /// If CPU time is judged: reports that wall time differs beyond it, by waiting or less parallelism.

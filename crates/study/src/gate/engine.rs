@@ -455,6 +455,10 @@ fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
         at: Duration::ZERO,
         cpu_s: base.cpu_s().zip(head.cpu_s()).map(<[f64; 2]>::from),
         cpu_share: cpu_share(base).max(cpu_share(head)),
+        ready: base
+            .ready_threads()
+            .zip(head.ready_threads())
+            .map(<[f64; 2]>::from),
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::throttling::Stops;
 use pinwise_record::{GateLink, GatePair, Stopped};
 use pinwise_stats::Responses;
-use pinwise_stats::beside::CPU_BOUND;
+use pinwise_stats::beside::CpuUse;
 use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::chain::Link;
 use pinwise_stats::fixed_width::FixedWidth;
@@ -79,8 +79,7 @@ pub(super) struct Measured {
     figure: JudgedFigure,
     /// CPU time, if it is judged and all runs have it.
     cpu: Option<JudgedFigure>,
-    /// CPU time over wall-clock time, the largest of all runs.
-    cpu_share: f64,
+    used: CpuUse,
     circumstances: Circumstances,
     /// Seconds per pair, sorted.
     pair_times_s: Vec<f64>,
@@ -111,6 +110,8 @@ pub(super) struct Pair {
     pub(super) cpu_s: Option<[f64; 2]>,
     /// CPU time over wall-clock time, the larger of the two.
     pub(super) cpu_share: f64,
+    /// Threads that ran or waited for a CPU, on average, by build.
+    pub(super) ready: Option<[f64; 2]>,
 }
 
 impl Measured {
@@ -129,7 +130,7 @@ impl Measured {
             is_warm: false,
             figure: JudgedFigure::new(figure),
             cpu: cpu.map(JudgedFigure::new),
-            cpu_share: 0.0,
+            used: CpuUse::default(),
             stops: Default::default(),
             circumstances: Circumstances::default(),
             pair_times_s: Vec::new(),
@@ -147,7 +148,7 @@ impl Measured {
     /// The last look at CPU time, if that is judged.
     pub(super) fn cpu_look(&self) -> Option<&RegressionLook> {
         let cpu = self.cpu.as_ref();
-        cpu.filter(|_| self.cpu_share >= CPU_BOUND)?.look.as_ref()
+        cpu.filter(|_| self.used.is_comparable())?.look.as_ref()
     }
 
     /// Does CPU time show a slow-down, while the figure is undecided and may have changed as much?
@@ -284,7 +285,7 @@ impl Measured {
         let link =
             |judged: &JudgedFigure| self.width.estimate_link(&judged.data, &self.circumstances);
         let cpu = self.cpu.as_ref();
-        let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
+        let cpu = cpu.filter(|_| self.used.is_comparable()).and_then(link);
         let figure = link(&self.figure);
         let to_record = |link: Link| GateLink {
             ratio: link.estimate.exp(),
@@ -318,7 +319,7 @@ impl Measured {
 
     /// Adds the CPU time of a pair; if a run has none, CPU time is not judged any more.
     fn add_cpu_time(&mut self, pair: &Pair) {
-        self.cpu_share = self.cpu_share.max(pair.cpu_share);
+        self.used.add(pair.cpu_share, pair.ready);
         let logs = pair.cpu_s.map(|cpu_s| cpu_s.map(f64::ln));
         self.cpu = self.cpu.take().and_then(|mut cpu| {
             let is_whole = cpu.data.push(&logs?);

@@ -3,7 +3,7 @@
 use super::confirmation::ConfirmationRun;
 use super::{Engine, WholeBlock};
 use pinwise_stats::Responses;
-use pinwise_stats::beside::{self, CPU_BOUND};
+use pinwise_stats::beside::{self, CpuUse};
 use pinwise_stats::confirm::{Confirmation, Contrast, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
@@ -11,8 +11,7 @@ use pinwise_stats::sequential::Depth;
 /// CPU time of both arms.
 pub(super) struct CpuTime {
     data: Responses,
-    /// CPU time over wall-clock time, the largest of all runs.
-    share: f64,
+    used: CpuUse,
     /// `None` before the first look.
     statistics: Option<Confirmation>,
     look: Option<Look>,
@@ -22,15 +21,15 @@ impl CpuTime {
     pub(super) fn new() -> Self {
         Self {
             data: Responses::new(2),
-            share: 0.0,
+            used: CpuUse::default(),
             statistics: None,
             look: None,
         }
     }
 
-    /// The last look, if the program is bound by its CPU time.
+    /// The last look, if both commands are bound by their CPU time, and as parallel as each other.
     pub(super) fn look(&self) -> Option<&Look> {
-        self.look.as_ref().filter(|_| self.share >= CPU_BOUND)
+        self.look.as_ref().filter(|_| self.used.is_comparable())
     }
 }
 
@@ -39,8 +38,10 @@ impl Engine<'_> {
     pub(super) fn add_cpu_time(&mut self, block: &WholeBlock) {
         let columns = self.columns.iter();
         let row: Option<Vec<f64>> = columns.map(|&arm| Some(block.cpu_s[arm]?.ln())).collect();
+        let ready: Option<Vec<f64>> = self.columns.iter().map(|&arm| block.ready[arm]).collect();
+        let ready = ready.and_then(|ready| ready.try_into().ok());
         self.cpu = self.cpu.take().and_then(|mut cpu| {
-            cpu.share = cpu.share.max(block.cpu_share);
+            cpu.used.add(block.cpu_share, ready);
             cpu.data.push(&row?).then_some(cpu)
         });
     }
