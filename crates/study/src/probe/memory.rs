@@ -12,7 +12,7 @@ use pinwise_placement::{Placement, Wish};
 use pinwise_record::{
     BandwidthRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Median, PlateauRecord,
 };
-use pinwise_stats::describe::mean;
+use pinwise_stats::describe::median;
 use pinwise_topology::{CacheType, CpuSet, Topology};
 use pinwise_wiring::ladder::{self, ReportedCache, next_sizes};
 
@@ -330,11 +330,8 @@ pub(super) fn measure_under_load(
             records.push(LoadedLatencyRecord {
                 cpu,
                 loaders: list,
-                background_gb_per_s: if sample.background.is_empty() {
-                    0.0
-                } else {
-                    mean(&sample.background)
-                },
+                // Interrupted batches have absurd rates.
+                background_gb_per_s: median(&sample.background).unwrap_or(0.0),
                 latency_ns,
             });
         }
