@@ -130,8 +130,18 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
                 "Held up by other programs on {noun} {cpus}, to which its affinity mask keeps it"
             )
         }
+        (QueuedBy::OwnThreads, _) if others_are_busy(record) => {
+            "Short of CPUs for its own threads, beside other programs".to_owned()
+        }
         _ => by.headline().to_owned(),
     }
+}
+
+/// Did other programs keep half a CPU busy or more? Its threads would have waited less for each other
+/// without them.
+fn others_are_busy(record: &TraceRecord) -> bool {
+    let foreign_s = record.figures.totals.foreign_cpu_s;
+    foreign_s.is_some_and(|foreign_s| foreign_s >= 0.5 * record.elapsed_s)
 }
 
 /// The CPUs that all threads may use, if those are not all CPUs.

@@ -89,10 +89,9 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
             "Continue it: kill -CONT {pid}, or detach the debugger."
         )),
         _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
-        _ if is_go(record) => Some(
-            "Which goroutines wait: its block and mutex profiles (net/http/pprof, go tool pprof)."
-                .to_owned(),
-        ),
+        _ if is_go(record) => Some(format!(
+            "What it runs: pinwise profile --pid {pid}; where goroutines wait: its mutex profile (runtime.SetMutexProfileFraction, net/http/pprof)."
+        )),
         _ => None,
     }
 }

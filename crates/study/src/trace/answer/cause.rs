@@ -10,7 +10,7 @@ use pinwise_record::{
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
 /// Waits for a lock of this part of all time are named beside a larger cause.
-const MUCH: f64 = 0.25;
+const MUCH: f64 = 0.15;
 /// A thread that made at least this part of the wake-ups of the others is what they wait for …
 const WAKES: f64 = 0.5;
 /// … and one that made less than this part of so many is not.

@@ -407,7 +407,7 @@ fn programs_of_go_and_python_are_looked_at_with_their_own_tools() {
         &record,
         "Its goroutines mostly wait, and not for CPUs: its threads spent 92.0 % of their time \
          blocked and 8.0 % running.",
-        "go tool pprof",
+        "runtime.SetMutexProfileFraction",
     );
     name_places(&mut record, "time_sleep (libpython3.11.so.1.0)");
     conclude(&mut record);
