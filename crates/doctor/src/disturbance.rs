@@ -81,7 +81,7 @@ pub(crate) fn check_virtual_machine(examined: &Examined) -> CheckOutcome {
         warning(
             "virtual_machine",
             format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."),
-            "Trust randomised comparisons more than the reported topology; results may change after a migration.",
+            "Whether they do: pinwise topology --measure --watch 60s. Trust randomised comparisons more than the reported topology.",
         )
         .with_evidence("hypervisor", hypervisor.as_str()),
     )
