@@ -134,7 +134,9 @@ fn describe_subject(kind: Kind, record: &Value) -> String {
             names.join(" ")
         }),
         Kind::Trace | Kind::SpinAttach | Kind::Profile => {
-            read_strings(&record["source"]["command"]).join(" ")
+            let command = read_strings(&record["source"]["command"]).join(" ");
+            let name = || read_text(&record["source"], "name").unwrap_or_default();
+            if command.is_empty() { name() } else { command }
         }
         Kind::Search => read_strings(&record["command"]).join(" "),
         _ => String::new(),

@@ -108,6 +108,16 @@ fn traces_of_different_tiers_are_different_questions() {
 }
 
 #[test]
+fn traces_of_different_processes_are_different_questions() {
+    let subject = |name: &str| {
+        let source = json!({"kind": "process", "pid": 7, "name": name});
+        let record = json!({"schema": "pinwise.trace/1", "tier": "bpf", "source": source});
+        Summary::read(&record).subject
+    };
+    assert_eq!(subject("nginx").as_deref(), Some("trace · nginx · bpf"));
+}
+
+#[test]
 fn a_gate_has_the_change_of_each_benchmark() {
     let change = json!({"unit": "%", "value": 3.0, "low": 1.0, "high": 5.0});
     let summary = Summary::read(
