@@ -120,17 +120,19 @@ impl EffectRecord {
     /// A change of `value` per cent, within these ends.
     #[must_use]
     pub fn from_percent(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
+        // A change and its interval are read together, so they have the same form.
+        let is_factor = value.max(high.unwrap_or(value)) >= FACTOR_FROM;
         Self {
             unit: "%".to_owned(),
             value,
             low,
             high,
-            text: match value >= FACTOR_FROM {
+            text: match is_factor {
                 true => format!("×{}", factor(value)),
                 false => signed_percent(value / 100.0),
             },
             interval: match (low, high) {
-                (Some(low), Some(high)) if high >= FACTOR_FROM => {
+                (Some(low), Some(high)) if is_factor => {
                     format!("×{} to ×{}", factor(low), factor(high))
                 }
                 (Some(low), Some(high)) => signed_range(low / 100.0, high / 100.0),
