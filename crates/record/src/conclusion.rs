@@ -75,6 +75,11 @@ impl Comparison {
         if let Some(reason) = contrast.and_then(|c| c.find_withholding_reason(is_coarse)) {
             return format!("withheld: {reason}");
         }
+        let cpu_time = contrast.and_then(|c| c.cpu_time.as_ref());
+        if let Some(cpu_time) = cpu_time.filter(|cpu_time| cpu_time.decides) {
+            let more = if cpu_time.ratio > 1.0 { "more" } else { "less" };
+            return format!("{more} CPU time");
+        }
         let word = match contrast.map(|c| &c.verdict) {
             Some(ContrastVerdict::Faster) => &self.metric.better_word,
             Some(ContrastVerdict::Slower) => &self.metric.worse_word,

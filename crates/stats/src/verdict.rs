@@ -16,7 +16,7 @@ pub use super::setting::{Basis, Setting, Words, relative_change};
 pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
 use super::withheld::{describe_doubt, format_load};
 pub use offers::{Effort, Offer, offer_more};
-use pinwise_format::{count, duration, join_words, percent};
+use pinwise_format::{capitalise, count, duration, join_words, percent};
 
 /// The result of a comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -374,11 +374,18 @@ fn describe_best(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
                 format_load(only, setting)
             ),
             others => format!(
-                "{name} is best: all {} others are {} {judged}.",
-                others.len(),
+                "{name} is best: {} are {} {judged}.",
+                name_others(others.len()),
                 setting.words.worse
             ),
         },
+    }
+}
+
+fn name_others(many: usize) -> String {
+    match many {
+        2 => "both others".to_owned(),
+        many => format!("all {many} others"),
     }
 }
 
@@ -399,8 +406,8 @@ fn describe_difference(arm: usize, look: &Look, setting: &Setting<'_>) -> String
                 format!("{other} is {worse} than {name} {}.", by(only))
             }
             others => format!(
-                "All {} others are {worse} than {name} {judged}.",
-                others.len()
+                "{} are {worse} than {name} {judged}.",
+                capitalise(&name_others(others.len()))
             ),
         },
     }

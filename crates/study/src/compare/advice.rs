@@ -33,6 +33,14 @@ pub(super) fn write_advice(
     })
 }
 
+/// What to do about a certain change of CPU time that is smaller than the smallest effect of interest.
+pub(super) fn describe_small_change(plan: &ComparePlan) -> String {
+    format!(
+        "Choose by other criteria: that is less than the smallest effect of interest, {} (--min-effect).",
+        percent(plan.tuning.min_effect)
+    )
+}
+
 /// What to do if a caveat withholds the verdict, which more time would not settle.
 fn advise_on_caveat(
     record: &Comparison,
@@ -108,7 +116,7 @@ pub(super) fn advise_on_outcome(
 }
 
 /// Do all arms differ by their companions alone?
-fn tries_one_arm(plan: &ComparePlan) -> bool {
+pub(super) fn tries_one_arm(plan: &ComparePlan) -> bool {
     let mut pairs = plan.arms.windows(2);
     plan.arms.len() > 1 && pairs.all(|pair| rivals::is_twin(&pair[0], &pair[1]))
 }
@@ -179,6 +187,15 @@ fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     Some(CommandRecord {
         what: "by CPU time".to_owned(),
         line: replace_effort(&plan.argv, &[("--metric", "cpu".to_owned())])?,
+    })
+}
+
+/// The command that tries placements beside a companion.
+pub(super) fn command_with_placements(plan: &ComparePlan) -> Option<CommandRecord> {
+    let places = ["os-default", "one-core"].map(|place| ("--place", place.to_owned()));
+    Some(CommandRecord {
+        what: "with placements".to_owned(),
+        line: replace_effort(&plan.argv, &places)?,
     })
 }
 

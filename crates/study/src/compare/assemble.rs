@@ -370,6 +370,9 @@ fn write_verdict(
     };
     let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
+        None if cpu.is_some_and(|cpu| cpu.estimate.abs() < setting.delta) => {
+            (None, Some(advice::describe_small_change(plan)))
+        }
         None if answer.is_split => (None, Some(advice::BY_COMPANION.to_owned())),
         None => (
             None,
@@ -391,6 +394,10 @@ fn write_verdict(
         (None, Some(arm)) => advice::list_commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, choice, setting);
+            more.into_iter().collect()
+        }
+        _ if outcome == ComparisonOutcome::LeaveAlone && advice::tries_one_arm(plan) => {
+            let more = advice::command_with_placements(plan);
             more.into_iter().collect()
         }
         _ => Vec::new(),
