@@ -123,7 +123,7 @@ pub fn judge_samples(sampled: &SamplingResult, origin: SampleOrigin) -> SpinAtta
     let machine_notes = sampled.notes.iter().cloned();
     let run = sampled.run.as_ref();
     let left_running = run.and_then(|run| describe_left_running(run, "no longer sampled"));
-    let counted_cpu_s = accounted_cpu_s(&sampled, samples.has_kernel);
+    let counted_cpu_s = accounted_cpu_s(sampled, samples.has_kernel);
     let missed = describe_missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
     let run_notes = missed
         .into_iter()
