@@ -61,13 +61,14 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Tra
         ),
         Cause::Queued(by) => describe_queue(record, *by),
         Cause::Lock => format!("Held up by a lock{}", place(&BlockedIn::Mutex)),
+        Cause::Deadlock => format!(
+            "Perhaps a deadlock: all wait for a lock{}, and none runs",
+            place(&BlockedIn::Mutex)
+        ),
         Cause::Waiting(BlockedIn::Stopped) => "Stopped by a signal or a debugger".to_owned(),
         Cause::Waiting(what) => {
-            let part_s = times.kinds.first().map_or(0.0, |(_, part_s)| *part_s);
             let wait = waiters::describe_wait(&record.blocked, what);
-            let serves = *what == BlockedIn::Socket && SERVES.iter().any(|at| wait.contains(at));
-            let may_be_idle =
-                (serves || *what == BlockedIn::Events) && part_s >= IDLE * times.all_s();
+            let may_be_idle = may_be_idle(record, times);
             let start = match may_be_idle {
                 true => "Idle, as a server without requests, or held up",
                 false => "Held up",
@@ -76,6 +77,9 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Tra
         }
         Cause::Blocked if is_go(record) => {
             "Its goroutines mostly wait, and not for CPUs".to_owned()
+        }
+        Cause::Blocked if may_be_idle(record, times) => {
+            "Idle, as a server without requests, or held up".to_owned()
         }
         Cause::Blocked => "Mostly blocked, not short of CPUs".to_owned(),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
@@ -119,6 +123,20 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Tra
         ),
         advice: advise(record, times, cause),
     })
+}
+
+/// Did its threads mostly wait for what a server without requests waits for?
+fn may_be_idle(record: &TraceRecord, times: &Times) -> bool {
+    let is_idle = |what: &BlockedIn| match what {
+        BlockedIn::Events | BlockedIn::Signal => true,
+        BlockedIn::Socket => {
+            let wait = waiters::describe_wait(&record.blocked, what);
+            SERVES.iter().any(|at| wait.contains(at))
+        }
+        _ => false,
+    };
+    let parts = times.kinds.iter().filter(|(what, _)| is_idle(what));
+    parts.map(|(_, part_s)| part_s).sum::<f64>() >= IDLE * times.all_s()
 }
 
 /// Why threads were queued; on which CPUs, if the affinity mask keeps them there.
@@ -314,6 +332,7 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
             advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))
         }
         Cause::Waiting(BlockedIn::Child) => advise_profile(record, "its children run", ""),
+        Cause::Deadlock => advise_stacks(record),
         Cause::Waiting(_) | Cause::Blocked | Cause::Lock => advise_waits(record),
         Cause::SharedCores(_) => None,
     };
@@ -325,6 +344,16 @@ fn advise_lock(record: &TraceRecord) -> Option<String> {
     let mut findings = record.findings.iter();
     let found = findings.find(|finding| finding.check == "lock_waits")?;
     Some(found.advice.clone())
+}
+
+/// How to see who holds the locks.
+fn advise_stacks(record: &TraceRecord) -> Option<String> {
+    let TraceSource::Process { pid, .. } = record.source else {
+        return None;
+    };
+    Some(format!(
+        "All stacks: gdb -p {pid} -batch -ex 'thread apply all bt'"
+    ))
 }
 
 /// How to give a process the CPUs that its mask keeps it from.

@@ -14,6 +14,8 @@ const MOSTLY_BLOCKED: f64 = 0.5;
 const PARTLY_BLOCKED: f64 = 0.1;
 /// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
+/// Processes that advice names.
+const MAX_PROCESSES: usize = 5;
 /// Fewer looks at threads that wait for a lock say too little.
 const MIN_LOOKS: u64 = 5;
 /// The holder of a lock was blocked itself for this part of the time that others waited: that is why.
@@ -74,7 +76,7 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
 
 /// How to see more of what a program waits for.
 pub(super) fn advise_waits(record: &TraceRecord) -> Option<String> {
-    advise_runtime(record).or_else(|| advise_calls(&record.source))
+    advise_runtime(record).or_else(|| advise_calls(record))
 }
 
 /// How to see what the threads of a runtime wait for, which its system calls do not show; and how
@@ -96,15 +98,22 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
     }
 }
 
-/// How to see in which calls a program waits.
-fn advise_calls(source: &TraceSource) -> Option<String> {
-    let target = match source {
-        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
+/// How to see in which calls a program waits: of each of its processes, since `strace` attaches to no
+/// children that exist already.
+fn advise_calls(record: &TraceRecord) -> Option<String> {
+    let target = match &record.source {
+        TraceSource::Process { pid, .. } => {
+            let others = record.blocked.iter().map(|seen| seen.process);
+            let others = others.filter(|process| process != pid);
+            let all = std::iter::once(*pid).chain(others).take(MAX_PROCESSES);
+            all.map(|process| format!(" -p {process}")).collect()
+        }
         TraceSource::Command { .. } => String::new(),
         TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
+    let perf = target.replace(" -p ", ",").replacen(',', " -p ", 1);
     Some(format!(
-        "Each call with its time: strace -f -c -w{target}, or perf trace -s{target}."
+        "Each call with its time: strace -f -c -w{target}, or perf trace -s{perf}."
     ))
 }
 
@@ -207,6 +216,10 @@ fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
 /// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
 /// looks like that.
 pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
+    // The runtime of Go yields by itself.
+    if is_go(record) {
+        return None;
+    }
     let rate = |thread: &ThreadRecord| {
         let (switches, preemptions) = thread.switches.zip(thread.preemptions)?;
         let blocking = switches.saturating_sub(preemptions) as f64;

@@ -9,6 +9,10 @@ use pinwise_record::{
 
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
+/// Nearly all.
+const ALL: f64 = 0.999;
+/// A program in Go works if this many of its threads ran or waited for a CPU on average.
+const GO_AWAKE: f64 = 0.5;
 /// Waits for a lock of this part of all time are named beside a larger cause.
 const MUCH: f64 = 0.15;
 /// A thread that made at least this part of the wake-ups of the others is what they wait for …
@@ -90,6 +94,8 @@ pub(super) enum Cause<'a> {
     SharedCores(f64),
     Queued(QueuedBy),
     Lock,
+    /// All wait for locks, and nobody runs.
+    Deadlock,
     Waiting(BlockedIn),
     /// In several things, or unknown.
     Blocked,
@@ -151,8 +157,12 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     if take_turns(record, times) {
         return Cause::Turns;
     }
-    if times.blocked_s > times.ran_s.max(times.queued_s) {
+    // Go parks threads that it does not need: as long as others are awake, they tell nothing.
+    let are_parked =
+        waiters::is_go(record) && times.ran_s + times.queued_s >= GO_AWAKE * record.elapsed_s;
+    if !are_parked && times.blocked_s > times.ran_s.max(times.queued_s) {
         return match times.kinds.first() {
+            _ if is_deadlock(times) => Cause::Deadlock,
             _ if wait_for_python(record, times) => Cause::Turns,
             Some((BlockedIn::Mutex, _)) => Cause::Lock,
             Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
@@ -166,6 +176,14 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
         (false, Some(share)) => Cause::SharedCores(share),
         (false, None) => Cause::Work,
     }
+}
+
+/// Did all threads wait for locks while none of them, a holder, did anything?
+fn is_deadlock(times: &Times) -> bool {
+    let kinds = times.kinds.as_slice();
+    let are_locks =
+        matches!(kinds, [(BlockedIn::Mutex, part_s)] if *part_s >= ALL * times.blocked_s);
+    are_locks && times.blocked_s >= ALL * times.all_s()
 }
 
 /// The only thread that was awake all the time, if the others mostly waited meanwhile.

@@ -441,3 +441,39 @@ fn one_thread_that_never_blocks_may_spin() {
         "What it runs: pinwise profile --pid 7; whether it spins: pinwise spin attach --pid 7";
     assert_eq!(advice, wanted);
 }
+
+#[test]
+fn parked_threads_of_go_do_not_hide_its_work() {
+    let looks = [(BlockedIn::Lock, 40)];
+    let lives = [20, 21, 22, 23].map(|thread| Life {
+        wait_s: 0.6,
+        ..life(thread, "server", 0.8, &looks)
+    });
+    let mut record = trace(&lives);
+    name_places(&mut record, "Go's scheduler");
+    conclude(&mut record);
+    let start = "Limited by its own work: ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
+#[test]
+fn threads_that_all_wait_for_locks_may_be_in_a_deadlock() {
+    let lives = [20, 21].map(|thread| life(thread, "worker", 0.0, &[(BlockedIn::Mutex, 40)]));
+    check(
+        &trace(&lives),
+        "Perhaps a deadlock: all wait for a lock at update_table(), and none runs: its threads spent \
+         100 % of their time waiting for a lock at update_table().",
+        "thread apply all bt",
+    );
+}
+
+#[test]
+fn a_server_whose_master_awaits_signals_may_be_idle() {
+    let master = life(7, "nginx", 0.0, &[(BlockedIn::Signal, 50)]);
+    let worker = life(8, "nginx", 0.01, &[(BlockedIn::Events, 50)]);
+    let verdict = trace(&[master, worker]).verdict();
+    assert!(
+        verdict.starts_with("Idle, as a server without requests"),
+        "{verdict}"
+    );
+}
