@@ -163,6 +163,9 @@ fn format_share(part: &AmountRecord, total: &AmountRecord) -> String {
     percent(part.cpu_s / total.cpu_s)
 }
 
+/// The width of the shortest module's name that says something, with its brackets.
+const MIN_TAIL: usize = 9;
+
 /// Formats a function's name, with its module unless that is the program, such as `spin
 /// [libc.so.6]`.
 pub(super) fn format_function_name(
@@ -185,6 +188,17 @@ pub(super) fn format_function_name(
             format!(" [{}]", shorten(&file(module), 14))
         }
         _ => String::new(),
+    };
+    // The function says more than its file.
+    let beside = width.saturating_sub(width_of(name));
+    let tail = match module {
+        Some(module) if !is_bare && *kind != FunctionKind::Kernel && width_of(&tail) > beside => {
+            match beside {
+                MIN_TAIL.. => format!(" [{}]", shorten(&file(module), beside - 3)),
+                _ => String::new(),
+            }
+        }
+        _ => tail,
     };
     let room = width.saturating_sub(width_of(&tail)).max(8);
     format!("{}{tail}", shorten(name, room))

@@ -261,3 +261,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_function_name_is_kept_before_its_file() {
+    let name = |name: &str, width| {
+        let library = Some("/usr/lib/libpython3.11.so.1.0");
+        format_function_name(name, library, &FunctionKind::User, "/usr/bin/app", width)
+    };
+    assert_eq!(name("list_index", 28), "list_index [libpython3.11…]");
+    assert_eq!(name("PyObject_RichCompare", 28), "PyObject_RichCompare");
+    assert_eq!(name("PyObject_Rich", 28), "PyObject_Rich [libpython3.…]");
+}
