@@ -2,7 +2,7 @@
 //! giving up the CPU again and again.
 
 use super::shares::{blocked_s, describe_time, severity_of};
-use super::waiters::{self, is_go, is_python, list_active, share_in};
+use super::waiters::{self, is_at_gil, is_go, is_python, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
@@ -89,6 +89,9 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
     match first {
         Some((BlockedIn::Stopped, _)) => Some(format!(
             "Continue it: kill -CONT {pid}, or detach the debugger."
+        )),
+        _ if is_at_gil(record) => Some(format!(
+            "The lines that hold it: py-spy top --gil --pid {pid}; which functions: pinwise profile --pid {pid}"
         )),
         _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
         _ if is_go(record) => Some(format!(

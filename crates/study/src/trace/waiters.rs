@@ -344,6 +344,11 @@ pub(super) fn is_go(record: &TraceRecord) -> bool {
     has_place(record, |place| place == GO_SCHEDULER)
 }
 
+/// Do threads of Python wait for its global lock?
+pub(super) fn is_at_gil(record: &TraceRecord) -> bool {
+    has_place(record, |place| place.starts_with(TAKES_GIL))
+}
+
 /// Does it run in Python's interpreter?
 pub(super) fn is_python(record: &TraceRecord) -> bool {
     let starts = [TAKES_GIL, TAKES_PYTHON_LOCK];
