@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::comparison::{Comparison, Stopped};
+use super::comparison::{Comparison, Stopped, VerdictKind};
 use pinwise_format::{duration, percent};
 
 /// A longer experiment is not offered.
@@ -59,6 +59,10 @@ impl Comparison {
 
     /// The time that this precision takes in all, in words: widths shrink with the root of it.
     fn price_of_precision(&self, wanted: f64) -> String {
+        // The advice of an undecided one has the price.
+        if self.verdict.kind == VerdictKind::Undecided {
+            return String::new();
+        }
         let ends = self.contrasts.iter().map(|c| c.low.zip(c.high));
         let widths = ends.map(|ends| ends.map_or(f64::INFINITY, |(low, high)| (high / low).ln()));
         let half_width = 0.5 * widths.fold(0.0, f64::max);
