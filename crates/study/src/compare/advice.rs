@@ -116,7 +116,7 @@ pub(super) fn advise_on_outcome(
 }
 
 /// Do all arms differ by their companions alone?
-pub(super) fn tries_one_arm(plan: &ComparePlan) -> bool {
+fn tries_one_arm(plan: &ComparePlan) -> bool {
     let mut pairs = plan.arms.windows(2);
     plan.arms.len() > 1 && pairs.all(|pair| rivals::is_twin(&pair[0], &pair[1]))
 }
@@ -190,8 +190,11 @@ fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     })
 }
 
-/// The command that tries placements beside a companion.
+/// The command that tries placements beside a companion, if only one was tried.
 pub(super) fn command_with_placements(plan: &ComparePlan) -> Option<CommandRecord> {
+    if !tries_one_arm(plan) {
+        return None;
+    }
     let places = ["os-default", "one-core"].map(|place| ("--place", place.to_owned()));
     Some(CommandRecord {
         what: "with placements".to_owned(),

@@ -343,21 +343,19 @@ fn write_verdict(
     let look_at_choices = remove_placebo(look, placebo, setting.baseline);
     let answer = Answer::new(plan, &look_at_choices, setting, columns);
     let (choice, setting) = (&answer.asked().look, &answer.asked().setting);
-    let mut outcome = answer.outcome();
-    let first = record.contrasts.first();
-    let known = first.and_then(|contrast| contrast.cpu_time.as_ref());
-    let cpu = cpu.filter(|_| known.is_some_and(|known| known.decides));
-    if let Some(cpu) = cpu {
-        outcome = ComparisonOutcome::Best(match cpu.decision {
-            Decision::Faster => cpu.arm,
-            _ => setting.baseline,
-        });
-    }
+    let cpu = cpu.filter(|_| recommendation::is_decided_by_cpu_time(record));
+    let outcome = match cpu {
+        Some(cpu) if cpu.decision == Decision::Faster => ComparisonOutcome::Best(cpu.arm),
+        Some(_) => ComparisonOutcome::Best(setting.baseline),
+        None => answer.outcome(),
+    };
     let best = find_best_column(outcome, setting).map(|column| columns[column]);
     record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
-    let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
+    let is_small = recommendation::is_small_gain(outcome, cpu, choice, setting.delta);
+    let is_recommended =
+        withheld.is_none() && !is_small && !advice::leaves_waiting_open(record, outcome);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
         None => answer.describe(is_recommended),
@@ -370,9 +368,7 @@ fn write_verdict(
     };
     let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
-        None if cpu.is_some_and(|cpu| cpu.estimate.abs() < setting.delta) => {
-            (None, Some(advice::describe_small_change(plan)))
-        }
+        None if is_small => (None, Some(advice::describe_small_change(plan))),
         None if answer.is_split => (None, Some(advice::BY_COMPANION.to_owned())),
         None => (
             None,
@@ -390,17 +386,14 @@ fn write_verdict(
     {
         sentence = format!("{sentence} {cpu_time_sentence}");
     }
+    let more = match outcome {
+        ComparisonOutcome::Undecided => advice::command_that_decides(record, plan, choice, setting),
+        ComparisonOutcome::LeaveAlone => advice::command_with_placements(plan),
+        _ => None,
+    };
     let commands = match (&advice, best) {
         (None, Some(arm)) => advice::list_commands(record, arm, &plan.arms[arm].place, topology),
-        _ if outcome == ComparisonOutcome::Undecided => {
-            let more = advice::command_that_decides(record, plan, choice, setting);
-            more.into_iter().collect()
-        }
-        _ if outcome == ComparisonOutcome::LeaveAlone && advice::tries_one_arm(plan) => {
-            let more = advice::command_with_placements(plan);
-            more.into_iter().collect()
-        }
-        _ => Vec::new(),
+        _ => more.into_iter().collect(),
     };
     record.verdict = VerdictRecord {
         kind: verdict_kind(outcome),

@@ -133,6 +133,16 @@ struct WholeBlock {
     ready: Vec<Option<f64>>,
 }
 
+impl WholeBlock {
+    /// Adds what a run of this arm used of the CPUs.
+    fn add_cpu_use(&mut self, arm: usize, run: &RunRecord) {
+        self.cpu_s[arm] = run.cpu_s().filter(|cpu_s| *cpu_s > 0.0);
+        let share = self.cpu_s[arm].map_or(0.0, |cpu_s| cpu_s / run.wall_s);
+        self.cpu_share = self.cpu_share.max(share);
+        self.ready[arm] = run.ready_threads();
+    }
+}
+
 /// How a block ended.
 enum Block {
     /// All runs succeeded.
@@ -325,10 +335,7 @@ impl<'a> Engine<'a> {
                 self.warn_if_effort_is_short(self.machine.now().saturating_sub(began));
             }
             whole.costs[arm] = run.metric.cost;
-            whole.cpu_s[arm] = run.cpu_s().filter(|cpu_s| *cpu_s > 0.0);
-            let share = whole.cpu_s[arm].map_or(0.0, |cpu_s| cpu_s / run.wall_s);
-            whole.cpu_share = whole.cpu_share.max(share);
-            whole.ready[arm] = run.ready_threads();
+            whole.add_cpu_use(arm, &run);
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
             throttled |=

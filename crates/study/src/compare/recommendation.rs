@@ -5,7 +5,9 @@ use pinwise_format::{count, percent};
 use pinwise_record::{
     Arm, Comparison, ContrastRecord, MetricRecord, NotRecommended, PlacementKind, RunRecord,
 };
+use pinwise_stats::confirm::{Contrast, Look};
 use pinwise_stats::describe::median;
+use pinwise_stats::verdict::ComparisonOutcome;
 
 use super::findings;
 use super::load;
@@ -117,4 +119,73 @@ fn gains_beside_others(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
         levels.heavy.foreign_cpus >= LOADED_CPUS && outweighs(levels.heavy.ratio, min_effect)
     })
+}
+
+/// Does CPU time decide what wall-clock time leaves open?
+pub(super) fn is_decided_by_cpu_time(record: &Comparison) -> bool {
+    let first = record.contrasts.first();
+    let cpu_time = first.and_then(|contrast| contrast.cpu_time.as_ref());
+    cpu_time.is_some_and(|cpu_time| cpu_time.decides)
+}
+
+/// Is the best arm, as estimated, ahead by less than the smallest effect of interest, `ln(ratio)`? `cpu`
+/// is what decided it, if that was CPU time.
+pub(super) fn is_small_gain(
+    outcome: ComparisonOutcome,
+    cpu: Option<&Contrast>,
+    look: &Look,
+    delta: f64,
+) -> bool {
+    let ComparisonOutcome::Best(best) = outcome else {
+        return false;
+    };
+    let own = look.contrasts.iter().find(|contrast| contrast.arm == best);
+    let only = match look.contrasts.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    let decisive = cpu.or(own).or(only);
+    decisive.is_some_and(|contrast| contrast.estimate.abs() < delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use pinwise_stats::caveats::Caveats;
+    use pinwise_stats::confirm::Decision;
+    use pinwise_stats::paired::Interval;
+
+    use super::*;
+
+    #[test]
+    fn an_arm_that_is_ahead_by_next_to_nothing_is_not_to_be_used() {
+        let contrast = |estimate: f64| Contrast {
+            arm: 1,
+            baseline: 0,
+            estimate,
+            interval: Interval {
+                low: estimate - 0.002,
+                high: estimate + 0.009,
+            },
+            confidence: 0.95,
+            p_adjusted: 0.04,
+            nominal_level: 0.05,
+            decision: Decision::Slower,
+            caveats: Caveats::default(),
+        };
+        let look = |estimate| Look {
+            blocks: 40,
+            winner: 0,
+            behind: vec![0.0, estimate],
+            is_settled: true,
+            resolution: None,
+            contrasts: vec![contrast(estimate)],
+        };
+        let small = |outcome, estimate| is_small_gain(outcome, None, &look(estimate), 0.01);
+        assert!(small(ComparisonOutcome::Best(0), 0.003));
+        assert!(!small(ComparisonOutcome::Best(0), 0.02));
+        assert!(!small(ComparisonOutcome::Same, 0.003));
+        let cpu = contrast(0.006);
+        let by_cpu = is_small_gain(ComparisonOutcome::Best(0), Some(&cpu), &look(0.2), 0.01);
+        assert!(by_cpu);
+    }
 }
