@@ -61,7 +61,7 @@ pub struct ApplyArgs {
     /// program), spread, or a CPU list; +xps also moves its transmit queues
     #[arg(long = "irq", value_name = "DEVICE=PLACE", conflicts_with_all = ["target", "argv"], help_heading = "Place a running program")]
     pub irqs: Vec<String>,
-    /// For this long [default: until interrupted or the process ends]
+    /// For this long, not until Ctrl-C or the end of the process
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place a running program")]
     pub lasts: Option<Duration>,
     /// The program in the printed lines [default: the record's, else the word COMMAND]
