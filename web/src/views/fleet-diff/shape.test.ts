@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { attributionTable } from '../profile/attribution';
 import type { FleetAttribution, FleetFigureChange } from '../../records';
 import { withLabels } from '../fleet-report/record';
-import { chooseDrawn, differs, largestFirst } from './shape';
+import { chooseDrawn, describeIntervals, differs, largestFirst } from './shape';
 
 const figures = withLabels<FleetFigureChange>(
   [
@@ -73,4 +73,16 @@ test('a difference is attributed to its parts', () => {
       ['memory', 'not known', null, null, 'no counters'],
     ],
   });
+});
+
+test('intervals that exclude 1 are said not to be corrected', () => {
+  expect(describeIntervals(figures)).toBe(
+    'Lines: 95 % interval of each figure alone. Corrected for 5 figures, 1 differs by 1 % or more (filled).',
+  );
+  const none = figures
+    .slice(1)
+    .map((figure) => ({ ...figure, p_adjusted: 0.076 }));
+  expect(describeIntervals(none)).toBe(
+    'Lines: 95 % interval of each figure alone. Corrected for 4 figures, none differs by 1 % or more (lowest adjusted p 0.076).',
+  );
 });

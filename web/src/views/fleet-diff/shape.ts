@@ -1,5 +1,6 @@
 // Two groups of machines: which figures changed most.
 
+import { count, digits } from '../../format';
 import { finite, positive } from '../../numbers';
 import type { Maybe, FleetFigureChange as FigureChange } from '../../records';
 
@@ -28,4 +29,15 @@ export function chooseDrawn<T extends FigureChange>(
 ): T[] {
   const changed = figures.filter((figure) => differs(figure) === true);
   return (changed.length > 0 ? changed : figures).slice(0, most);
+}
+
+/** What the drawn intervals are: each figure's own, not corrected for the number of figures. */
+export function describeIntervals(figures: readonly FigureChange[]): string {
+  const changed = figures.filter((figure) => differs(figure) === true).length;
+  const p = figures.map((one) => one.p_adjusted).filter(finite);
+  const result =
+    changed > 0
+      ? `${changed} ${changed === 1 ? 'differs' : 'differ'} by 1 % or more (filled)`
+      : `none differs by 1 % or more${p.length > 0 ? ` (lowest adjusted p ${digits(Math.min(...p), 2)})` : ''}`;
+  return `Lines: 95 % interval of each figure alone. Corrected for ${count(figures.length, 'figure')}, ${result}.`;
 }

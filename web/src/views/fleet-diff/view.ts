@@ -5,6 +5,7 @@ import '../fleet-report/fleet.css';
 import { h, svg } from '../../dom';
 import { count, quantity } from '../../format';
 import { items, texts } from '../../fields';
+import { adviceLine } from '../../method';
 import { finite, mapNumber, positive } from '../../numbers';
 import type {
   FleetDiff,
@@ -16,13 +17,13 @@ import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
-import { section } from '../../words';
+import { section, shellWords } from '../../words';
 import { type Range, place, ratioRange } from '../fleet-report/shape';
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributionSections } from '../profile/attribution';
 import { withLabels } from '../fleet-report/record';
-import { chooseDrawn, differs, largestFirst } from './shape';
+import { chooseDrawn, describeIntervals, differs, largestFirst } from './shape';
 
 type Figure = FleetFigureChange & { label: string };
 
@@ -39,12 +40,14 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     h('p.verdict', diff.sentence || 'This record has no conclusion.'),
     h(
       'p',
-      `A: ${sideWords(diff.a)}. B: ${sideWords(diff.b)}. Ratios are B over A, with 95 % intervals over nodes${figures.some(differs) ? '; filled dots differ' : ''}.`,
+      `A: ${sideWords(diff.a)}. B: ${sideWords(diff.b)}. Ratios are B over A.`,
     ),
+    adviceLine(nextStep(diff, figures)),
     ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
         'Figures, largest change first',
+        h('p.muted', describeIntervals(figures)),
         ratioStrips(chooseDrawn(figures, MAX_DRAWN_FIGURES)),
         h(
           'details',
@@ -61,6 +64,12 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
   );
   return { element, dispose: () => undefined };
 }
+
+/** Where to look for the cause, or how to find smaller changes. */
+const nextStep = (diff: FleetDiff, figures: readonly Figure[]): string =>
+  figures.some((figure) => differs(figure) === true)
+    ? `See which nodes of B differ from their peers: pinwise fleet report ${shellWords([diff.b?.fleet || 'FLEET'])}.`
+    : 'To detect smaller changes, measure more nodes: pinwise fleet submit STUDY.toml.';
 
 const sideWords = (side: Maybe<FleetSide>): string =>
   `${[side?.fleet, side?.group].filter(Boolean).join(' / ') || 'one'} (${count(side?.nodes, 'node')})`;
