@@ -59,20 +59,19 @@ export async function listFleets(source: Source): Promise<Fleets> {
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
   if (!newest) return null;
-  const answer = newest.report
-    ? h(
-        'p.verdict',
-        `${newest.id}: ${newest.report.verdict} `,
-        recordLink(newest.report.id, 'Its report'),
-      )
-    : h(
-        'div',
-        h('p.verdict', `${newest.id}: ${newest.plan?.verdict ?? ''}`),
-        missingReport(newest.id),
-      );
+  const judged = fleets.known.find(({ report }) => report !== null);
+  const summary = `${newest.id}: ${newest.plan?.verdict ?? ''}`;
   return h(
     'div',
-    answer,
+    judged?.report &&
+      h(
+        'p.verdict',
+        `${judged.id}: ${judged.report.verdict} `,
+        recordLink(judged.report.id, 'Its report'),
+      ),
+    ...(newest.report
+      ? []
+      : [h(judged ? 'p' : 'p.verdict', summary), missingReport(newest.id)]),
     section(
       'Fleets',
       fleetTable(fleets.known, source),

@@ -80,3 +80,18 @@ describe('a fleet', () => {
     ]);
   });
 });
+
+test('hosts beside fleets are not counted as their nodes', () => {
+  const other = node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' });
+  expect(verdictText(toFleet([steady[0]!, other]), true)).toBe(
+    '2 hosts with records outside fleets, in 2 groups of similar machines: none has a peer to compare with.',
+  );
+});
+
+test('names of groups have no hashes, and differ', () => {
+  const other = node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' });
+  const xeon = node('n8', 162, { machine: 'Xeon, shape ef' });
+  expect(
+    toFleet([...steady, other, xeon]).groups.map((group) => group.name),
+  ).toEqual(['EPYC, topology 1', 'EPYC, topology 2', 'Xeon']);
+});

@@ -117,13 +117,16 @@ export function toFleet(entries: readonly Entry[]): Fleet {
   const byColumn = groupBy(all, (reading) => reading.column.key);
   for (const column of shared)
     fillColumn(column, byColumn.get(column.key) ?? [], nodes);
+  const groups = countGroups(nodes);
+  const names = nameGroups(groups.map(({ name }) => name));
+  for (const node of nodes.values()) node.group = names.get(node.group)!;
   return {
     columns: shared,
     nodes: [...nodes.values()].sort(
       (a, b) =>
         nodeDistance(b) - nodeDistance(a) || a.host.localeCompare(b.host),
     ),
-    groups: countGroups(nodes),
+    groups: groups.map((one) => ({ ...one, name: names.get(one.name)! })),
   };
 }
 
@@ -146,6 +149,19 @@ function fillColumn(
   }
 }
 
+/** Names without hashes of topologies: those of the same CPU are numbered. */
+function nameGroups(groups: readonly string[]): Map<string, string> {
+  const byCpu = groupBy(groups, (name) => name.replace(/, shape \S+$/, ''));
+  return new Map(
+    [...byCpu].flatMap(([cpu, own]) =>
+      own.map((name, at): [string, string] => [
+        name,
+        own.length > 1 ? `${cpu}, topology ${at + 1}` : cpu,
+      ]),
+    ),
+  );
+}
+
 function countGroups(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
   return tally([...nodes.values()].map((node) => node.group))
     .map(([name, number]) => ({ name, nodes: number }))
@@ -163,8 +179,11 @@ const nodeDistance = (node: Node): number =>
 export const timesMark = (value: number): string => `×${ratio(value)}`;
 
 /** The number of hosts, and the one that is furthest from its peers. */
-export function verdictText({ columns, groups, nodes }: Fleet): string {
-  const size = `${count(nodes.length, 'host')} in ${count(groups.length, 'group')} of similar machines`;
+export function verdictText(
+  { columns, groups, nodes }: Fleet,
+  hasFleets = false,
+): string {
+  const size = `${count(nodes.length, 'host')}${hasFleets ? ' with records outside fleets,' : ''} in ${count(groups.length, 'group')} of similar machines`;
   if (groups.length === nodes.length)
     return `${size}: none has a peer to compare with.`;
   const [first] = nodes;

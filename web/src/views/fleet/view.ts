@@ -46,10 +46,10 @@ function hostParts(
 ): (HTMLElement | null)[] {
   if (fleet.nodes.length < 2 || fleet.columns.length === 0)
     return hasFleets ? [] : [tooFewPart(fleet)];
-  const verdict = visible(verdictText(fleet));
+  const verdict = visible(verdictText(fleet, hasFleets));
   return [
     hasFleets
-      ? h('section', h('h2', "Each host's newest figures"), h('p', verdict))
+      ? h('section', h('h2', 'Hosts outside fleets'), h('p', verdict))
       : h('p.verdict', verdict),
     looked.left > 0
       ? h(
