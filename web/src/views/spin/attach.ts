@@ -5,6 +5,7 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
+import { attachStep } from './shape';
 import { adviceLine, findingsPart } from '../../method';
 import { COLOURS, seriesColour } from '../../plot';
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
@@ -45,12 +46,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   const findings = attach.findings ?? [];
   return stack('article', '', [
     h('p.verdict', attachSentence(attach)),
-    adviceLine(
-      findings[0]?.advice ||
-        (places.length > 0
-          ? 'See what sets how long it spins: the places below have the code and the knobs.'
-          : 'Nothing spins: pinwise profile shows what it works on.'),
-    ),
+    adviceLine(findings[0]?.advice || attachStep({ places })),
     plot,
     section(
       'Where it spins',

@@ -25,7 +25,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
         : sentence,
     ),
   ];
-  const notes = [pause.counter_unavailable, ...(pause.notes ?? [])];
+  const notes = [describeCounter(pause), ...(pause.notes ?? [])];
   const paragraphs = (
     all: readonly (string | null | undefined)[],
     look: string,
@@ -78,6 +78,18 @@ export function costSentence(record: SpinPauseRecord): string {
   return `${record.instruction ?? 'The hint'} takes ${time}${counted} on ${count(cpus.length, 'CPU')}.`;
 }
 
+/** Why there is no cycle counter, and how cycles were counted without it. */
+export function describeCounter(record: SpinPauseRecord): string {
+  const why = record.counter_unavailable ?? '';
+  const isTimed = (record.cpus ?? []).some(
+    ({ method, pause_cycles: cycles }) =>
+      method === 'add-chain' && typeof cycles === 'number',
+  );
+  return why && isTimed
+    ? `${why} Cycles are derived from the clock, by timing dependent additions.`
+    : why;
+}
+
 /** "27.5 ns to 27.7 ns"; one figure if both are the same. */
 function formatRange(
   low: Maybe,
@@ -93,7 +105,7 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
   const cycles = (c: number): string => fixed(c, 1);
   return tableElement({
     caption:
-      'Medians with 95 % intervals; two levels are what a neighbour on the core makes',
+      'Medians with 95 % intervals; two levels: the other CPU of the core was busy part of the time',
     columns: [
       ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %', 'Clock'),
       'Two levels',
