@@ -10,6 +10,7 @@ import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
 import {
   sortAlgorithms,
+  longestFirst,
   findCliffs,
   cpuCounts,
   toCurves,
@@ -229,16 +230,19 @@ function mapPanels(
 }
 
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
-export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
+export function ladderPlan(
+  record: Predicted,
+  cpus: number,
+  most = Infinity,
+): ChartPlan | null {
   const of = new Map(
     record.predictions
       .filter((p) => p.cpus === cpus)
       .map((p) => [p.algorithm, p]),
   );
-  const names = sortAlgorithms(record).filter(
-    (a) => (of.get(a)?.total_ms ?? 0) > 0,
-  );
-  if (names.length === 0) return null;
+  const all = longestFirst(record, cpus);
+  if (all.length === 0) return null;
+  const names = all.slice(0, most);
   const rows = names.map((a) => of.get(a)!);
   const before = new Map(
     record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
@@ -277,7 +281,7 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
     ),
   ].filter((one) => one.points.length > 0);
   return {
-    name: `Every algorithm with ${count(cpus, 'CPU')}`,
+    name: `${names.length < all.length ? `The ${names.length} of ${all.length} algorithms that spin longest` : 'Every algorithm'} with ${count(cpus, 'CPU')}`,
     summary: `${names[0]} spins longest, ${formatMilliseconds(rows[0]!.total_ms!)}.`,
     panel: {
       height: 20 * names.length,

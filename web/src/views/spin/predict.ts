@@ -30,6 +30,9 @@ import {
 /** The number of curves drawn at first. */
 const FIRST_CURVES = 5;
 
+/** The number of algorithms in the chart at first; the table has all. */
+const FIRST_ROWS = 10;
+
 /** Draws a `pinwise.spin-predict/1`. */
 export function spinPredictView(record: AnyRecord, _page: Page): View {
   const predicted = dropUnnamed(record as SpinPredictRecord);
@@ -48,11 +51,26 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   const first = chooseFirst(predicted, FIRST_CURVES);
   drawCurves(first, { from: true, to: true });
   map.show(mapPlan(predicted));
+  let shownCpus = counts.at(-1) ?? 0;
+  let most = FIRST_ROWS;
   const drawCount = (cpus: number): void => {
-    ladder.show(ladderPlan(predicted, cpus));
+    shownCpus = cpus;
+    ladder.show(ladderPlan(predicted, cpus, most));
     table.show(predictionTable(predicted, cpus));
   };
-  drawCount(counts.at(-1) ?? 0);
+  drawCount(shownCpus);
+  const showAll = h(
+    'button.more',
+    {
+      hidden: sortAlgorithms(predicted).length <= FIRST_ROWS,
+      onclick: () => {
+        most = Infinity;
+        showAll.hidden = true;
+        drawCount(shownCpus);
+      },
+    },
+    'Show every algorithm',
+  );
   const element = h(
     'article',
     h('p.verdict', predictSentence(predicted)),
@@ -72,6 +90,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     map.element,
     counts.length > 1 && countChoice(counts, drawCount),
     ladder.element,
+    showAll,
     section('Every algorithm', table.element),
     section(
       'Where the figures are from',

@@ -4,11 +4,13 @@ import { expect, test } from 'vitest';
 
 import type { CpuPauseRecord } from '../../records';
 import { advicePlan } from './advice-plan';
-import { costSentence } from './pause';
+import { costSentence, describeCounter } from './pause';
 import { groupEqualLoops, scanSentence } from './scan';
 import {
   type Predicted,
+  attachStep,
   sortAlgorithms,
+  longestFirst,
   findCliffs,
   cpuCounts,
   toCurves,
@@ -112,6 +114,42 @@ test('the sentence names the algorithm that grows most', () => {
     'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
   );
   expect(predictSentence(dropUnnamed({}))).toBe('Spinning on this processor');
+});
+
+test('headline and chart name the longest, and say what was assumed', () => {
+  const record = dropUnnamed({
+    processor: { name: 'this machine', pause_ns: 24.4 },
+    predictions: [
+      at('clock', 24, 200, { immune: true, blind_gap_ms: 0.001 }),
+      at('pauses', 24, 120),
+      at('pauses', 2, 300),
+    ],
+  });
+  expect(predictSentence(record)).toBe(
+    'Predicted for 24 CPUs and a PAUSE of 24.4 ns: clock spins longest, 200 ms before it parks; pauses goes longest without a look, 12.0 ms.',
+  );
+  expect(longestFirst(record, 24)).toEqual(['clock', 'pauses']);
+  expect(longestFirst(record, 2)).toEqual(['pauses']);
+});
+
+test('the next step names settings only if there are some', () => {
+  const places = [{ kind: 'polling', share: 0.9 }] as const;
+  expect(attachStep({ places: [...places] })).toBe(
+    'Let it park after a bounded spin: pinwise spin advise gives the bound; the loop is below.',
+  );
+  const known = { ...places[0], algorithms: [{ tunables: ['A'] }] };
+  expect(attachStep({ places: [known] })).toContain('settings');
+});
+
+test('cycles without a counter say how they were counted', () => {
+  expect(
+    describeCounter({
+      counter_unavailable: 'No cycle counter available.',
+      cpus: [{ pause_cycles: 90, method: 'add-chain' } as CpuPauseRecord],
+    }),
+  ).toBe(
+    'No cycle counter available. Cycles are derived from the clock, by timing dependent additions.',
+  );
 });
 
 test('remarks name algorithms that hardly depend on PAUSE', () => {

@@ -9,6 +9,7 @@ import type {
   PredictionRecord,
   ProcessorRecord,
   ReplayedAlgorithm,
+  SpinAttachRecord,
   ReplayCell,
   SpinPredictRecord,
   SpinReplayRecord,
@@ -75,6 +76,13 @@ export function sortAlgorithms(record: Predicted): string[] {
     .sort((a, b) => (a[1] === b[1] ? 0 : b[1] - a[1]))
     .map(([name]) => name);
 }
+
+/** The algorithms that spin with a number of CPUs, longest first. */
+export const longestFirst = (record: Predicted, cpus: number): string[] =>
+  record.predictions
+    .filter((p) => p.cpus === cpus && positive(p.total_ms))
+    .sort((a, b) => b.total_ms! - a.total_ms!)
+    .map((p) => p.algorithm);
 
 /** The algorithms drawn at first: those whose spin jumps with the number of CPUs, then those that
  * spin longest. */
@@ -173,6 +181,10 @@ export function pauseRemark(p: PredictionRecord): string {
   return (p.longest_pauses ?? 0) > (p.total_pauses ?? 0) ? 'varies' : '';
 }
 
+/** The chip's name; "this machine" is where the record was made, not where it is read. */
+const chipName = (processor: ProcessorRecord | null | undefined) =>
+  processor?.name === 'this machine' ? undefined : processor?.name;
+
 /** "Skylake-SP/X: a PAUSE takes 50.1 ns (140.3 cycles at 2.80 GHz)." */
 export function processorSentence(
   processor: ProcessorRecord | null | undefined,
@@ -184,7 +196,7 @@ export function processorSentence(
   const cycles = positive(processor.pause_cycles)
     ? ` (${fixed(processor.pause_cycles, 1)} cycles${clock})`
     : '';
-  return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
+  return `${chipName(processor) ?? 'The machine of the record'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
 /** The main result in a sentence. */
@@ -195,12 +207,36 @@ export function predictSentence(record: Predicted): string {
   if (record.from && worst) {
     return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${fixed(worst.to_ms! / worst.from_ms!, 1)} times as long.`;
   }
-  const longest = record.predictions
-    .filter((p) => positive(p.total_ms) && !p.immune)
-    .sort((a, b) => b.total_ms! - a.total_ms!)[0];
-  if (!longest)
-    return `Spinning on ${record.processor?.name ?? 'this processor'}`;
-  return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest of those that count PAUSEs: ${quantity(longest.total_ms! / 1e3, 's')} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's')} of them without a look` : ''}.`;
+  // As the chart shows it first: with the largest number of CPUs.
+  const cpus = cpuCounts(record).at(-1) ?? 0;
+  const longest = (field: 'total_ms' | 'blind_gap_ms') =>
+    record.predictions
+      .filter((p) => p.cpus === cpus && positive(p[field]))
+      .sort((a, b) => b[field]! - a[field]!)[0];
+  const [most, blind] = [longest('total_ms'), longest('blind_gap_ms')];
+  const chip = chipName(record.processor);
+  if (!most) return `Spinning on ${chip ?? 'this processor'}`;
+  const pause = positive(record.processor?.pause_ns)
+    ? ` and a PAUSE of ${quantity(record.processor.pause_ns, 'ns')}`
+    : '';
+  const gap = blind
+    ? `; ${blind === most ? 'it also' : blind.algorithm} goes longest without a look, ${quantity(blind.blind_gap_ms! / 1e3, 's')}`
+    : '';
+  return `Predicted for ${chip ? `${chip}, ` : ''}${count(cpus, 'CPU')}${pause}: ${most.algorithm} spins longest, ${quantity(most.total_ms! / 1e3, 's')} before it parks${gap}.`;
+}
+
+/** What to do about the places that spin. */
+export function attachStep({
+  places,
+}: Pick<SpinAttachRecord, 'places'>): string {
+  const spinning = (places ?? []).filter(({ kind }) => kind !== 'work');
+  if (spinning.length === 0)
+    return 'Nothing spins: pinwise profile shows what it works on.';
+  return spinning.some((place) =>
+    place.algorithms?.some((one) => one.tunables?.length),
+  )
+    ? 'Change how long it spins: the places below name the settings, pinwise spin advise their values.'
+    : 'Let it park after a bounded spin: pinwise spin advise gives the bound; the loop is below.';
 }
 
 export interface ReplayPoint {
