@@ -3,7 +3,7 @@
 import './sortable.css';
 
 import { type Child, h } from './dom';
-import { toHead, isFilled, scrollBox, type Column } from './table';
+import { cardLabel, toHead, isFilled, scrollBox, type Column } from './table';
 import { wholeNumber } from './format';
 import { finite } from './numbers';
 
@@ -117,7 +117,7 @@ export function sortableTable(first: SortableTable): {
           ...row.map(
             (cell, at) =>
               isShown[at] &&
-              cellElement(cell, at, toHead(table.columns[at] ?? '').class),
+              cellElement(cell, at, toHead(table.columns[at] ?? '')),
           ),
         ),
       ),
@@ -157,12 +157,23 @@ export function sortableTable(first: SortableTable): {
   };
 }
 
-function cellElement(cell: Cell, at: number, align: string): Child {
+function cellElement(
+  cell: Cell,
+  at: number,
+  { name: label, class: align }: ReturnType<typeof toHead>,
+): Child {
   const content =
     cell.href === undefined
       ? cell.text
       : h('a', { href: cell.href }, cell.text);
   if (at === 0) return h('th', { scope: 'row', class: align }, content);
   const isShort = cell.text.length <= MAX_SHORT;
-  return h('td', { class: isShort ? `${align} short` : align }, content);
+  return h(
+    'td',
+    {
+      class: isShort ? `${align} short` : align,
+      data: cardLabel(label, cell.text),
+    },
+    content,
+  );
 }

@@ -59,7 +59,11 @@ export function tableElement(all: Table): HTMLElement {
     const name = heads[at]?.class ?? '';
     return at === 0
       ? h('th', { scope: 'row', class: name }, ...content)
-      : h('td', { class: name }, ...content);
+      : h(
+          'td',
+          { class: name, data: cardLabel(heads[at]?.name, value) },
+          ...content,
+        );
   };
   return scrollBox(
     table.caption,
@@ -68,6 +72,18 @@ export function tableElement(all: Table): HTMLElement {
     ),
     h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
   );
+}
+
+/** The label of a cell where rows are cards; empty cells have none, and are left out there. */
+export const cardLabel = (
+  label: string | undefined,
+  value: TableCell,
+): Record<string, string> => (label && isFilled(value) ? { label } : {});
+
+/** Shows the rows of a table as cards on a narrow screen: nothing is beside it. */
+export function asCards(element: HTMLElement): HTMLElement {
+  element.classList.add('cards');
+  return element;
 }
 
 /** A table with a caption in a box that scrolls sideways. */

@@ -5,6 +5,7 @@ import { seconds } from '../../format';
 import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
+import { asCards } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { claimRows, VERDICTS } from './shape';
@@ -47,19 +48,21 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
 function claimsPart(record: Reproduction): HTMLElement {
   return section(
     'Claims',
-    sortableTable({
-      caption: 'What was reported, and what was measured here',
-      columns: [
-        'Claim',
-        'Verdict',
-        'Reported',
-        'Measured',
-        'Why',
-        'Experiment',
-        'Report',
-      ],
-      rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
-    }).element,
+    asCards(
+      sortableTable({
+        caption: 'What was reported, and what was measured here',
+        columns: [
+          'Claim',
+          'Verdict',
+          'Reported',
+          'Measured',
+          'Why',
+          'Experiment',
+          'Report',
+        ],
+        rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
+      }).element,
+    ),
   );
 }
 

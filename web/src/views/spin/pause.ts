@@ -5,7 +5,7 @@ import { count, fixed, percent, quantity } from '../../format';
 import { adviceLine } from '../../method';
 import type { LevelRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import { numberColumns, tableElement } from '../../table';
+import { asCards, numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { filterMap } from '../../lists';
@@ -103,29 +103,32 @@ function formatRange(
 function cpuTable(record: SpinPauseRecord): HTMLElement {
   const nanoseconds = (ns: number): string => quantity(ns, 'ns');
   const cycles = (c: number): string => fixed(c, 1);
-  return tableElement({
-    caption:
-      'Medians with 95 % intervals; two levels: the other CPU of the core was busy part of the time',
-    columns: [
-      ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %', 'Clock'),
-      'Two levels',
-      'Other hints',
-    ],
-    rows: (record.cpus ?? []).map((c) => [
-      c.cpu,
-      mapNumber(c.pause_ns, nanoseconds),
-      formatRange(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-      mapNumber(c.pause_cycles, cycles),
-      formatRange(c.pause_cycles_low, c.pause_cycles_high, cycles),
-      mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
-      (c.levels ?? [])
-        .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
-        .join(', '),
-      (c.hints ?? [])
-        .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
-        .join(', '),
-    ]),
-  });
+  return asCards(
+    tableElement({
+      caption:
+        'Medians with 95 % intervals; two levels: the other CPU of the core was busy part of the time',
+      columns: [
+        'CPU',
+        ...numberColumns('Time', '95 %', 'Cycles', '95 %', 'Clock'),
+        'Two levels',
+        'Other hints',
+      ],
+      rows: (record.cpus ?? []).map((c) => [
+        `CPU ${c.cpu}`,
+        mapNumber(c.pause_ns, nanoseconds),
+        formatRange(c.pause_ns_low, c.pause_ns_high, nanoseconds),
+        mapNumber(c.pause_cycles, cycles),
+        formatRange(c.pause_cycles_low, c.pause_cycles_high, cycles),
+        mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
+        (c.levels ?? [])
+          .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
+          .join(', '),
+        (c.hints ?? [])
+          .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
+          .join(', '),
+      ]),
+    }),
+  );
 }
 
 const levelCost = ({ pause_cycles, pause_ns }: LevelRecord): string =>
