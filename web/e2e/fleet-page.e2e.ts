@@ -119,7 +119,9 @@ describe('a fleet', () => {
     await map.getByRole('button', { name: 'n00003' }).click();
     expect(await list.textContent()).toBe('n00010');
     await page.getByRole('button', { name: 'All outliers' }).click();
-    await map.getByRole('button', { name: 'wiring · figure 1' }).click();
+    await page
+      .getByRole('combobox', { name: /^Figure or setting/ })
+      .selectOption({ label: 'wiring · figure 1 (3)' });
     expect(await list.textContent()).toBe('n[00003,00010,00017]');
     expect(await page.locator('.outliers').locator('tbody tr').count()).toBe(3);
     const status = page.locator('.heat-map .status-line');

@@ -5,6 +5,7 @@ import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL_COLOUR_Z, outlierGlyph, toHeat, colourStrength } from './heat';
 import { mapNumber } from '../../numbers';
+import { timesMark } from '../fleet/shape';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
@@ -13,7 +14,6 @@ const ROWS_AT_A_TIME = 30;
 /** Actions of clicks. */
 export interface Picks {
   nodes(names: readonly string[]): void;
-  figure(name: string): void;
 }
 
 /** The map as an element; `show` draws other outliers, or other chosen nodes. */
@@ -22,10 +22,7 @@ export function heatMap(
   picks: Picks,
 ): {
   element: HTMLElement;
-  show(
-    outliers: readonly Outlier[],
-    chosen: { nodes: ReadonlySet<string>; figure: string | null },
-  ): void;
+  show(outliers: readonly Outlier[], chosen: ReadonlySet<string>): void;
 } {
   const table = h('table.heat', {
     aria: { label: 'Nodes that differ, by figure' },
@@ -41,7 +38,7 @@ export function heatMap(
   });
   const draw = (
     outliers: readonly Outlier[],
-    chosen: { nodes: ReadonlySet<string>; figure: string | null },
+    chosen: ReadonlySet<string>,
   ): void => {
     shown = [outliers, chosen];
     const heat = toHeat(report, outliers);
@@ -51,70 +48,24 @@ export function heatMap(
       const rows = part.rows.slice(0, Math.max(0, left));
       left -= rows.length;
       return rows.length > 0
-        ? bodyRows(part, rows, heat.columns.length, report, chosen.nodes, picks)
+        ? bodyRows(part, rows, heat.columns.length, report, chosen, picks)
         : null;
     });
-    table.replaceChildren(
-      headRow(heat.columns, chosen.figure, picks),
-      ...bodies.filter((body) => body !== null),
-    );
-    note.textContent = `▼ below its group, ▲ above, ≠ another setting; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a name to filter.`;
+    table.replaceChildren(...bodies.filter((body) => body !== null));
+    note.textContent = `▼ below its group, ▲ above, ≠ another setting; ratio to the group's median; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;
   };
   const say = (event: Event): void => {
     const cell = (event.target as Element).closest('td.named');
-    if (cell) status.textContent = cell.textContent?.slice(1) ?? '';
+    if (cell) status.textContent = cell.querySelector('.words')!.textContent;
   };
   table.addEventListener('pointerover', say);
   table.addEventListener('focusin', say);
   table.addEventListener('keydown', (event) => onKey(event, table));
-  const element = h(
-    'div.heat-map',
-    note,
-    h(
-      'div.scroll',
-      {
-        role: 'region',
-        tabIndex: 0,
-        aria: { label: 'Map of nodes and figures' },
-      },
-      table,
-    ),
-    more,
-    status,
-  );
+  const element = h('div.heat-map', note, table, more, status);
   return { element, show: draw };
-}
-
-function headRow(
-  columns: readonly string[],
-  chosen: string | null,
-  picks: Picks,
-): HTMLElement {
-  return h(
-    'thead',
-    h(
-      'tr',
-      h('th', { scope: 'col' }, 'Node'),
-      ...columns.map((figure) =>
-        h(
-          'th',
-          { scope: 'col' },
-          h(
-            'button',
-            {
-              title: `Only nodes that differ in ${figure}`,
-              aria: { pressed: String(figure === chosen) },
-              onclick: () => picks.figure(figure),
-            },
-            figure,
-          ),
-        ),
-      ),
-    ),
-  );
 }
 
 function bodyRows(
@@ -179,7 +130,11 @@ function cellElement(outlier: Outlier | null): HTMLElement {
       class: `named ${strength === null ? 'setting' : strength < 0 ? 'lower' : 'higher'}`,
       tabIndex: -1,
     },
-    h('span', { aria: { hidden: 'true' } }, outlierGlyph(outlier)),
+    h(
+      'span',
+      { aria: { hidden: 'true' } },
+      `${outlierGlyph(outlier)} ${outlier.figure} ${outlier.setting ?? mapNumber(outlier.ratio, timesMark) ?? ''}`,
+    ),
     h(
       'span.words',
       (outlier.sentence || `${outlier.node}: ${outlier.figure}`) +

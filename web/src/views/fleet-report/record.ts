@@ -52,23 +52,35 @@ export const withLabels = <T extends Pick<FleetFigure, 'step' | 'name'>>(
 ): (T & { label: string })[] =>
   items(figures).map((figure) => ({ ...figure, label: labelOf(figure) }));
 
+/** The word of the field for "width of intervals", a step's noise on a node. */
+export const plainFigure = (words: string): string =>
+  words.replaceAll('width of intervals', 'noise');
+
 /** The report of a record. */
 export function readReport(any: AnyRecord): Report {
   const record = any as FleetReport;
   return {
     ...record,
+    sentence: plainFigure(text(record.sentence)),
     groups: items(record.groups).map((group) => ({
       ...group,
       identity: sortedEntries(group.identity),
       figures: withLabels(group.figures),
     })),
-    outliers: items(record.outliers).filter((one): one is Outlier =>
-      Boolean(text(one.node) && text(one.figure)),
-    ),
+    outliers: items(record.outliers)
+      .filter((one): one is Outlier =>
+        Boolean(text(one.node) && text(one.figure)),
+      )
+      .map((one) => ({
+        ...one,
+        figure: plainFigure(one.figure),
+        sentence: plainFigure(text(one.sentence)),
+      })),
     common: items(record.common).map((common) => ({
       ...common,
       nodes: [...list(common.nodes)],
-      figures: [...list(common.figures)],
+      figures: list(common.figures).map(plainFigure),
+      sentence: plainFigure(text(common.sentence)),
       setting: text(common.setting),
     })),
   };

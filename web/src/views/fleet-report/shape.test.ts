@@ -237,7 +237,7 @@ describe('a strip', () => {
       ]),
     ).toEqual([
       ['wiring · latency', 90, 1],
-      ['wiring · width of intervals', 0.1, 1],
+      ['wiring · noise', 0.1, 1],
     ]);
   });
 

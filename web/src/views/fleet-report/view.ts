@@ -51,6 +51,13 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', report.sentence || 'This report has no conclusion.'),
     missingWords(report) && h('p.state.missing', missingWords(report)),
+    report.outliers.length > 0 &&
+      commandList([
+        [
+          'Measure them again',
+          `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
+        ],
+      ]),
     report.outliers.length > 0 && outlierSection(report, link),
     missingCommands(report),
     relatedParts(report, page, link),
@@ -131,19 +138,15 @@ function outlierSection(report: Report, link: Link): HTMLElement {
       toggle(narrowing.nodes, names);
       show();
     },
-    figure: (name) => {
-      narrowing.figure = narrowing.figure === name ? null : name;
-      show();
-    },
   });
   const controls = filterControls(report, narrowing, () => show());
   const show = (): void => {
     controls.sync();
     const { group, figure } = narrowing;
-    map.show(filterOutliers(report.outliers, { group, figure: null }), {
-      nodes: narrowing.nodes,
-      figure,
-    });
+    map.show(
+      filterOutliers(report.outliers, { group, figure }),
+      narrowing.nodes,
+    );
     each.show(table());
     lists.refresh();
   };
@@ -153,12 +156,6 @@ function outlierSection(report: Report, link: Link): HTMLElement {
     controls.element,
     map.element,
     lists.element,
-    commandList([
-      [
-        'Measure them again',
-        `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
-      ],
-    ]),
     h(
       'details.outliers',
       { open: isSmall },
