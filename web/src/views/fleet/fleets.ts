@@ -3,9 +3,10 @@
 import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
-import { tableElement } from '../../table';
+import { asCards, tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
+import { plainFigure } from '../fleet-report/record';
 import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
@@ -66,7 +67,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
     judged?.report &&
       h(
         'p.verdict',
-        `${judged.id}: ${judged.report.verdict} `,
+        `${judged.id}: ${plainFigure(judged.report.verdict)} `,
         recordLink(judged.report.id, 'Its report'),
       ),
     ...(newest.report
@@ -92,25 +93,27 @@ const fleetTable = (
   known: readonly KnownFleet[],
   source: Source,
 ): HTMLElement =>
-  tableElement({
-    caption: 'Newest first',
-    columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
-    rows: known.map(({ id, plan, report }) => [
-      plan ? recordLink(plan.id, id) : id,
-      report
-        ? recordLink(report.id, report.verdict || 'Report')
-        : h('code', `pinwise fleet report ${shellWords([id])}`),
-      minute(plan?.time ?? report?.time ?? ''),
-      plan?.verdict,
-      source.kind === 'site'
-        ? h(
-            'a',
-            {
-              href: formatAddress({ tag: `fleet:${id}` }),
-              aria: { label: `Records of ${id}` },
-            },
-            'Records',
-          )
-        : null,
-    ]),
-  });
+  asCards(
+    tableElement({
+      caption: 'Newest first',
+      columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
+      rows: known.map(({ id, plan, report }) => [
+        plan ? recordLink(plan.id, id) : id,
+        report
+          ? recordLink(report.id, report.verdict || 'Report')
+          : h('code', `pinwise fleet report ${shellWords([id])}`),
+        minute(plan?.time ?? report?.time ?? ''),
+        plan?.verdict,
+        source.kind === 'site'
+          ? h(
+              'a',
+              {
+                href: formatAddress({ tag: `fleet:${id}` }),
+                aria: { label: `Records of ${id}` },
+              },
+              'Records',
+            )
+          : null,
+      ]),
+    }),
+  );

@@ -81,10 +81,10 @@ describe('a fleet', () => {
   });
 });
 
-test('hosts beside fleets are not counted as their nodes', () => {
+test('hosts of other records are not counted as nodes of fleets', () => {
   const other = node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' });
   expect(verdictText(toFleet([steady[0]!, other]), true)).toBe(
-    '2 hosts with records outside fleets, in 2 groups of similar machines: none has a peer to compare with.',
+    '2 hosts of records other than fleet nodes, in 2 groups of similar machines: none has a peer to compare with.',
   );
 });
 

@@ -183,7 +183,7 @@ export function verdictText(
   { columns, groups, nodes }: Fleet,
   hasFleets = false,
 ): string {
-  const size = `${count(nodes.length, 'host')}${hasFleets ? ' with records outside fleets,' : ''} in ${count(groups.length, 'group')} of similar machines`;
+  const size = `${count(nodes.length, 'host')}${hasFleets ? ' of records other than fleet nodes,' : ''} in ${count(groups.length, 'group')} of similar machines`;
   if (groups.length === nodes.length)
     return `${size}: none has a peer to compare with.`;
   const [first] = nodes;

@@ -49,7 +49,7 @@ function hostParts(
   const verdict = visible(verdictText(fleet, hasFleets));
   return [
     hasFleets
-      ? h('section', h('h2', 'Hosts outside fleets'), h('p', verdict))
+      ? h('section', h('h2', 'Hosts of other records'), h('p', verdict))
       : h('p.verdict', verdict),
     looked.left > 0
       ? h(
@@ -72,7 +72,7 @@ function hostParts(
       h(
         'ul',
         ...fleet.groups.map((group) =>
-          h('li', `${group.name}: ${count(group.nodes, 'node')}`),
+          h('li', `${group.name}: ${count(group.nodes, 'host')}`),
         ),
       ),
     ),
