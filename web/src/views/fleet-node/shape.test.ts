@@ -10,6 +10,7 @@ import {
   figureRows,
   groupOfNode,
   describeSteps,
+  nodeSentence,
 } from './shape';
 
 const node = (more: Partial<FleetNode> = {}): FleetNode => ({
@@ -101,6 +102,10 @@ describe('a node', () => {
     expect(describeSteps(node())).toBe(
       '1 of 3 steps done; failed: b; missing: c.',
     );
+    expect(nodeSentence(node(), null)).toBe(
+      'n1: 2 figures, without peers to compare with; 1 of 3 steps done; failed: b; missing: c.',
+    );
+    expect(nodeSentence(node(), [])).toMatch(/no figure differs/);
     expect(describeClock(4.2)).toBe('4.20 s ahead');
     expect(describeClock(-120)).toBe('120 s behind');
     expect([describeClock(0.3), describeClock(null)]).toEqual(['', '']);

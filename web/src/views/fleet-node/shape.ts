@@ -1,7 +1,7 @@
 // A node beside its peers: its group in a report, and its figures beside the typical ones of the
 // group.
 
-import { quantity, span } from '../../format';
+import { count, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { withLabels, sortedEntries } from '../fleet-report/record';
@@ -70,6 +70,23 @@ export function describeSteps(node: FleetNode): string {
     .filter(Boolean)
     .join('; ')
     .concat('.');
+}
+
+/** The result: its anomalies if there is a report, and its steps. */
+export function nodeSentence(
+  node: FleetNode,
+  outliers: readonly Outlier[] | null,
+): string {
+  const figures = items(node.figures).filter(({ value }) => finite(value));
+  const beside =
+    outliers === null
+      ? figures.length > 0
+        ? `${count(figures.length, 'figure')}, without peers to compare with; `
+        : ''
+      : outliers.length > 0
+        ? `${count(outliers.length, 'figure or setting differs', 'figures and settings differ')} from its peers; `
+        : 'no figure differs from its peers; ';
+  return `${node.node || 'A node'}: ${beside}${describeSteps(node)}`;
 }
 
 /** The report's findings on this node. */

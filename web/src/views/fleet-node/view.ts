@@ -7,18 +7,19 @@ import { items, text, texts } from '../../fields';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { sortedEntries, readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
+import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
-import { tableElement, numberColumns } from '../../table';
+import { asCards, tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, hostFacts, section, recordLink } from '../../words';
+import { facts, hostFacts, section, recordLink, shellWords } from '../../words';
 import { missingReport, loadReport } from '../fleet-report/at-hand';
 import {
   describeClock,
   nodeOutliers,
   figureRows,
   groupOfNode,
-  describeSteps,
+  nodeSentence,
 } from './shape';
 
 /** Draws a `pinwise.fleet-node/1`; a report's findings on it are added once it has loaded. */
@@ -48,7 +49,7 @@ function draw(
   const outliers = report ? nodeOutliers(node, report) : [];
   fill(
     element,
-    h('p.verdict', `${node.node || 'A node'}: ${describeSteps(node)}`),
+    h('p.verdict', nodeSentence(node, report && outliers)),
     outlierList(outliers, report, group),
     reportLink(node, page, report),
     section('What ran', stepTable(node, page)),
@@ -86,33 +87,40 @@ function reportLink(
 ): HTMLElement | null {
   if (report)
     return h('p', recordLink(text(report.id), 'The report of its fleet'));
-  return page.source.kind === 'site' && node.fleet
+  if (!node.fleet) return null;
+  return page.source.kind === 'site'
     ? missingReport(node.fleet)
-    : null;
+    : adviceLine(
+        `Compare it with its peers: pinwise fleet report ${shellWords([node.fleet])}.`,
+      );
 }
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
   if (!node.steps?.length) return h('p.muted', 'Nothing was asked of it.');
-  return tableElement({
-    caption: 'Steps',
-    columns: [
-      'Step',
-      'State',
-      ...numberColumns('Attempt', 'Took'),
-      'Record',
-      'Why',
-    ],
-    rows: items(node.steps).map((step) => [
-      step.name,
-      step.state,
-      step.attempt,
-      seconds(step.elapsed_s),
-      step.record && page.source.has(step.record)
-        ? recordLink(step.record, step.record)
-        : step.record || null,
-      step.why ?? '',
-    ]),
-  });
+  return asCards(
+    tableElement({
+      caption: 'Steps',
+      columns: [
+        'Step',
+        'State',
+        ...numberColumns('Attempt', 'Took'),
+        'Record',
+        'Why',
+      ],
+      rows: items(node.steps).map((step) => [
+        step.name,
+        step.state,
+        step.attempt,
+        seconds(step.elapsed_s),
+        step.record && page.source.has(step.record)
+          ? recordLink(step.record, step.record)
+          : step.record
+            ? h('code', `pinwise record show ${shellWords([step.record])}`)
+            : null,
+        step.why ?? '',
+      ]),
+    }),
+  );
 }
 
 function figuresPart(
