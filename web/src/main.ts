@@ -2,11 +2,12 @@
 
 import './style.css';
 
-import { fill, h, visible } from './dom';
+import { type Child, fill, h, visible } from './dom';
 import { minute } from './format';
 import { toMarkdown } from './markdown';
 import { describeState } from './live';
 import { openSource } from './opening';
+import type { ProfileDiff } from './records';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
@@ -301,7 +302,7 @@ async function recordPage(
   keepChoices(body, place);
   const element = h(
     'div.record',
-    h('h1', entry?.title || id),
+    h('h1', ...titleLines(record, entry?.title || id)),
     h('p.muted', entry ? originOf(entry) : id),
     recordTools(id, () => now, entry, page),
     state,
@@ -315,6 +316,14 @@ async function recordPage(
       view.dispose();
     },
   };
+}
+
+/** The title; of two profiles, a line for each. */
+function titleLines(record: AnyRecord, title: string): Child[] {
+  const { before, after } = record as ProfileDiff;
+  return before?.title && after?.title
+    ? [`${before.title} →`, h('br'), after.title]
+    : [title];
 }
 
 /** Keeps named choices in the address, and applies those of the address. */

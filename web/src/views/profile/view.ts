@@ -207,6 +207,9 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
   const element = h(
     'article',
     h('p.verdict', diff.headline ?? ''),
+    adviceLine(
+      "Check the change against run-to-run noise: pinwise compare './before' './after'.",
+    ),
     ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
     pausing && h('p', pausing),
     graph && section('Calls', graph.element),
