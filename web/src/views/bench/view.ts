@@ -8,12 +8,13 @@ import { count, fixed, percent, seconds, span } from '../../format';
 import { type Look, COLOURS, diagonal, seriesLook } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
-import { findingsPart, runFacts } from '../../method';
+import { adviceLine, findingsPart, runFacts } from '../../method';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type Part, type View, stack } from '../../view';
 import { facts, section, recordLink } from '../../words';
 import {
+  benchStep,
   cellRows,
   questionText,
   scalingSummary,
@@ -39,6 +40,7 @@ export function benchView(record: AnyRecord, page: Page): View {
           ? 'No conclusion was drawn.'
           : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
     ),
+    adviceLine(benchStep(bench)),
     smt && chart(smt),
     stack(
       'div',
