@@ -10,12 +10,18 @@ import type {
   ReplayedAlgorithm,
   SpinReplayRecord,
 } from '../../records';
+import { adviceLine } from '../../method';
 import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { type ReplayPoint, toReplayPoints, replaySentence } from './shape';
+import {
+  describeMissing,
+  type ReplayPoint,
+  toReplayPoints,
+  replaySentence,
+} from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
 
@@ -32,9 +38,16 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
     .filter((plan) => plan !== null)
     .map(chart);
   const verdict = replaySentence(replay);
+  const missing = describeMissing(replay);
   const others = (replay.conclusions ?? []).filter((one) => one !== verdict);
   return stack('article', '', [
     h('p.verdict', verdict),
+    adviceLine(
+      missing
+        ? 'Repeat the missing points with less disturbance: run it again with --realtime.'
+        : 'Get settings that bound the spin on this machine: pinwise spin advise.',
+    ),
+    missing && h('p', missing),
     ...plots,
     ...(replay.notes ?? []).map((note) => h('p.muted', note)),
     ...others.map((sentence) => h('p', sentence)),

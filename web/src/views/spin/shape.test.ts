@@ -9,6 +9,7 @@ import { groupEqualLoops, scanSentence } from './scan';
 import {
   type Predicted,
   attachStep,
+  describeMissing,
   sortAlgorithms,
   longestFirst,
   findCliffs,
@@ -162,6 +163,19 @@ test('remarks name algorithms that hardly depend on PAUSE', () => {
   expect(
     pauseRemark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 })),
   ).toBe('varies');
+});
+
+test('a point without a measurement is explained', () => {
+  const cells = [
+    { delay_ms: 1, items: 3, measured: { lateness_us: 4 } },
+    { delay_ms: 2, items: 0, measured: null, switched: 95, stopped: 1 },
+  ];
+  expect(describeMissing({ algorithms: [{ algorithm: 'a', cells }] })).toBe(
+    'Not measured: a at 2 ms (all runs discarded: 95 preempted, 1 stopped by something else).',
+  );
+  expect(
+    describeMissing({ algorithms: [{ algorithm: 'a', cells: [cells[0]!] }] }),
+  ).toBe('');
 });
 
 test('an unmeasured cell has only a prediction', () => {

@@ -272,6 +272,24 @@ export function replaySentence(record: SpinReplayRecord): string {
   return `${parts.join('; ')}.`;
 }
 
+/** Points without a measurement, and why; empty if all were measured. */
+export function describeMissing(record: SpinReplayRecord): string {
+  const all = (record.algorithms ?? []).flatMap((of) =>
+    (of.cells ?? [])
+      .filter((cell) => !cell.measured && !cell.items)
+      .map((cell) => {
+        const at =
+          record.experiment === 'handoff' ? cell.hold_ms : cell.delay_ms;
+        const why = [
+          cell.switched ? `${cell.switched} preempted` : '',
+          cell.stopped ? `${cell.stopped} stopped by something else` : '',
+        ].filter(Boolean);
+        return `${of.algorithm ?? ''} at ${at ?? '?'} ms${why.length > 0 ? ` (all runs discarded: ${why.join(', ')})` : ''}`;
+      }),
+  );
+  return all.length > 0 ? `Not measured: ${all.join('; ')}.` : '';
+}
+
 /** Lateness in µs over delays, or for a hand-off over hold times. */
 export function toReplayPoints(
   of: ReplayedAlgorithm,
