@@ -40,8 +40,11 @@ export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
       height: 24 * rows.length,
       x: { title: 'time before it parks', type: 'log', label: seconds },
       y: {
-        title: 'Setting',
-        names: rows.map((row) => row.setting ?? row.runtime ?? ''),
+        title: 'Of',
+        // Names of settings are too long for a phone, and in the list above.
+        names: rows.map(
+          (row) => row.runtime?.replace(/ \(.*/, '') ?? row.setting ?? '',
+        ),
       },
       rules: [{ x: budget / 1e9, label: 'parking and waking' }],
       series: [

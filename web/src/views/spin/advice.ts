@@ -16,6 +16,7 @@ import type {
 } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
+import { asCards } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { advicePlan } from './advice-plan';
@@ -36,13 +37,18 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
       'p.verdict',
       `Spin at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
     ),
+    adviceLine(
+      rows.length > 0
+        ? 'Open the setting of your runtime for the reason and a command that verifies it.'
+        : null,
+    ),
+    section('Settings', ...rows.map(settingPart)),
+    plan && chart(plan),
     h('p', advice.rule ?? ''),
     h(
       'p.muted',
       `${processorSentence(advice.processor)} A wake-up takes ${formatNanoseconds(advice.futex_wake_ns) ?? '–'}, a context switch ${formatNanoseconds(advice.context_switch_ns) ?? '–'}.`,
     ),
-    plan && chart(plan),
-    section('Settings', ...rows.map(settingPart)),
     ...(advice.notes ?? []).map((note) => h('p.muted', note)),
   ]);
 }
@@ -95,42 +101,44 @@ function loopTable(scan: SpinScan): HTMLElement {
     typeof value === 'number'
       ? { text: value.toLocaleString('en-US'), sort: value }
       : { text: 'unknown', sort: null };
-  return sortableTable({
-    caption:
-      'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
-    columns: [
-      'Function',
-      'Kind',
-      { name: 'Loops', isNumber: true },
-      { name: 'Hints between checks', isNumber: true },
-      ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
-      'Algorithm',
-      'Address',
-      ...(hasBinaries ? ['Binary'] : []),
-    ],
-    rows: groupEqualLoops(scan).map(([loop, ...others]) => [
-      { text: loop.function ?? '–' },
-      {
-        text:
-          (loop.kind ?? '').replaceAll('_', ' ') +
-          (loop.fails === true ? ', too long' : ''),
-      },
-      { text: wholeNumber(1 + others.length), sort: 1 + others.length },
-      hints(loop.gap_hints),
-      ...chips.map((chip) =>
-        gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
-      ),
-      {
-        text: list(loop.algorithms)
-          .map((a) => a.id ?? '')
-          .join(', '),
-      },
-      {
-        text: `${loop.address ?? ''}${others.length > 0 ? ' …' : ''}`,
-      },
-      ...(hasBinaries
-        ? [{ text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' }]
-        : []),
-    ]),
-  }).element;
+  return asCards(
+    sortableTable({
+      caption:
+        'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
+      columns: [
+        'Function',
+        'Kind',
+        { name: 'Loops', isNumber: true },
+        { name: 'Hints between checks', isNumber: true },
+        ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
+        'Algorithm',
+        'Address',
+        ...(hasBinaries ? ['Binary'] : []),
+      ],
+      rows: groupEqualLoops(scan).map(([loop, ...others]) => [
+        { text: loop.function ?? '–' },
+        {
+          text:
+            (loop.kind ?? '').replaceAll('_', ' ') +
+            (loop.fails === true ? ', too long' : ''),
+        },
+        { text: wholeNumber(1 + others.length), sort: 1 + others.length },
+        hints(loop.gap_hints),
+        ...chips.map((chip) =>
+          gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
+        ),
+        {
+          text: list(loop.algorithms)
+            .map((a) => a.id ?? '')
+            .join(', '),
+        },
+        {
+          text: `${loop.address ?? ''}${others.length > 0 ? ' …' : ''}`,
+        },
+        ...(hasBinaries
+          ? [{ text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' }]
+          : []),
+      ]),
+    }).element,
+  );
 }
