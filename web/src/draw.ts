@@ -57,7 +57,7 @@ const SIDE_MARGIN = 30;
 /** Names and words at either side take at most this share of the width; names without words may
  * take more. */
 const MAX_SIDE_SHARE = 0.3;
-const MAX_SINGLE_SIDE_SHARE = 0.42;
+const MAX_SINGLE_SIDE_SHARE = 0.46;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
 const BOLD_TITLE_SHARE = 0.85;
 

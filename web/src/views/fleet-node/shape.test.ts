@@ -89,9 +89,9 @@ describe('a node', () => {
     expect(rows[0]).toEqual([
       'a · latency',
       '180 ns',
-      '170 ns to 190 ns',
       '90.0 ns',
       '×2.00',
+      '170 ns to 190 ns',
       'outlier',
     ]);
     expect(rows[1]).toEqual(['a · other', '2.00', '–', '–', '–', '']);

@@ -112,9 +112,9 @@ export function figureRows(
       const row = [
         { text: label },
         { text: quantity(value, unit), sort: value },
-        { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
         { text: quantity(middle, unit), sort: middle },
         { text: mapNumber(ratio, timesMark) ?? '–', sort: ratio },
+        { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
         { text: outlying.has(label) ? 'outlier' : '' },
       ];
       return row;

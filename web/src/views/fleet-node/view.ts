@@ -139,7 +139,7 @@ function figuresPart(
           : `Figures of the node, beside the medians of ${group.name}`,
       columns: [
         'Figure',
-        ...numberColumns('Value', 'Interval', 'Typical', 'Ratio'),
+        ...numberColumns('Value', 'Typical', 'Ratio', 'Interval'),
         'Beside its group',
       ],
       rows,

@@ -13,7 +13,7 @@ import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords, recordHref } from '../../words';
-import { numberColumns } from '../../table';
+import { asCards, numberColumns } from '../../table';
 import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
@@ -160,7 +160,7 @@ function outlierSection(report: Report, link: Link): HTMLElement {
       'details.outliers',
       { open: isSmall },
       h('summary', 'Every anomaly'),
-      each.element,
+      asCards(each.element),
     ),
   );
 }

@@ -43,7 +43,10 @@ export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
         title: 'Of',
         // Names of settings are too long for a phone, and in the list above.
         names: rows.map(
-          (row) => row.runtime?.replace(/ \(.*/, '') ?? row.setting ?? '',
+          (row) =>
+            row.runtime?.replace(/ \(.*|,.*| before .*/, '') ??
+            row.setting ??
+            '',
         ),
       },
       rules: [{ x: budget / 1e9, label: 'parking and waking' }],

@@ -196,11 +196,12 @@ function predictionTable(record: Predicted, cpus: number): SortableTable {
       'Spins: before it gives up. Blind gap: longest without a look. Wasted: CPU time burnt where all CPUs but one wait in full',
     columns: [
       'Algorithm',
-      'Of',
-      ...numberColumns('PAUSEs', 'Spins', 'Blind gap', 'Wasted'),
+      ...numberColumns('Spins', 'Blind gap', 'Wasted'),
       ...(isMove
         ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
         : []),
+      'Of',
+      ...numberColumns('PAUSEs'),
       'PAUSE matters',
       'Then',
       'Settings',
@@ -209,8 +210,6 @@ function predictionTable(record: Predicted, cpus: number): SortableTable {
       const move = before.get(p.algorithm);
       return [
         { text: p.algorithm },
-        { text: [p.name, p.versions].filter(Boolean).join(', ') },
-        whole(p.total_pauses),
         time(p.total_ms),
         time(p.blind_gap_ms),
         time(p.wasted_cpu_ms),
@@ -222,6 +221,8 @@ function predictionTable(record: Predicted, cpus: number): SortableTable {
               ),
             ]
           : []),
+        { text: [p.name, p.versions].filter(Boolean).join(', ') },
+        whole(p.total_pauses),
         { text: pauseRemark(p) || 'yes' },
         { text: p.then ?? '' },
         {
