@@ -168,12 +168,6 @@ function cellElement(
       : h('a', { href: cell.href }, cell.text);
   if (at === 0) return h('th', { scope: 'row', class: align }, content);
   const isShort = cell.text.length <= MAX_SHORT;
-  return h(
-    'td',
-    {
-      class: isShort ? `${align} short` : align,
-      data: cardLabel(label, cell.text),
-    },
-    content,
-  );
+  const names = isShort ? `${align} short` : align;
+  return h('td', { class: names, data: cardLabel(label, cell.text) }, content);
 }

@@ -48,16 +48,15 @@ export function benchStep(bench: Bench): string {
   const advice = bench.findings?.[0]?.advice || bench.smt?.advice;
   if (advice) return advice;
   const cells = (bench.kernels?.[0]?.cells ?? []).filter(
-    (cell) =>
-      !cell.invalid && finite(cell.speed_up?.value) && finite(cell.threads),
+    (cell) => !cell.invalid && cell.placement && finite(cell.speed_up?.value),
   );
-  const most = Math.max(...cells.map((cell) => cell.threads!));
+  const most = Math.max(...cells.map((cell) => cell.threads ?? 0));
   const ranked = cells
-    .filter((cell) => cell.threads === most && cell.placement)
+    .filter((cell) => cell.threads === most)
     .sort((a, b) => b.speed_up!.value! - a.speed_up!.value!);
-  const places = [ranked[0], ranked.at(-1)]
-    .filter((cell) => cell && ranked.length > 1)
-    .map((cell) => `--place ${shellWords([cell!.placement!])} `);
+  const places = (ranked.length > 1 ? [ranked[0]!, ranked.at(-1)!] : []).map(
+    (cell) => `--place ${shellWords([cell.placement!])} `,
+  );
   return `Compare placements of your own program: pinwise compare ${places.join('')}-- ./prog`;
 }
 

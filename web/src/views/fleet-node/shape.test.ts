@@ -103,9 +103,9 @@ describe('a node', () => {
       '1 of 3 steps done; failed: b; missing: c.',
     );
     expect(nodeSentence(node(), null)).toBe(
-      'n1: 2 figures, without peers to compare with; 1 of 3 steps done; failed: b; missing: c.',
+      'n1: 2 figures, not compared with peers; 1 of 3 steps done; failed: b; missing: c.',
     );
-    expect(nodeSentence(node(), [])).toMatch(/no figure differs/);
+    expect(nodeSentence(node(), [])).toMatch(/no anomaly/);
     expect(describeClock(4.2)).toBe('4.20 s ahead');
     expect(describeClock(-120)).toBe('120 s behind');
     expect([describeClock(0.3), describeClock(null)]).toEqual(['', '']);

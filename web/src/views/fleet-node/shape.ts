@@ -81,11 +81,11 @@ export function nodeSentence(
   const beside =
     outliers === null
       ? figures.length > 0
-        ? `${count(figures.length, 'figure')}, without peers to compare with; `
+        ? `${count(figures.length, 'figure')}, not compared with peers; `
         : ''
       : outliers.length > 0
         ? `${count(outliers.length, 'figure or setting differs', 'figures and settings differ')} from its peers; `
-        : 'no figure differs from its peers; ';
+        : 'no anomaly in the report of its fleet; ';
   return `${node.node || 'A node'}: ${beside}${describeSteps(node)}`;
 }
 

@@ -50,7 +50,7 @@ function draw(
   fill(
     element,
     h('p.verdict', nodeSentence(node, report && outliers)),
-    outlierList(outliers, report, group),
+    outlierList(outliers, group),
     reportLink(node, page, report),
     section('What ran', stepTable(node, page)),
     figuresPart(node, group, outliers),
@@ -61,17 +61,9 @@ function draw(
 
 function outlierList(
   outliers: readonly Outlier[],
-  report: Report | null,
   group: Group | null,
 ): HTMLElement | null {
-  if (report === null) return null;
-  if (outliers.length === 0)
-    return h(
-      'p',
-      group === null
-        ? 'The report of its fleet names no anomaly on this node.'
-        : `It does not differ from its group (${group.name}).`,
-    );
+  if (outliers.length === 0) return group && h('p', `Its group: ${group.name}`);
   return h(
     'ul.findings',
     ...outliers.map((outlier) =>

@@ -11,15 +11,13 @@ import type { Outlier, Report } from './record';
 /** Rows drawn at a time. */
 const ROWS_AT_A_TIME = 30;
 
-/** Actions of clicks. */
-export interface Picks {
-  nodes(names: readonly string[]): void;
-}
+/** Called with the nodes of a clicked name. */
+type Pick = (names: readonly string[]) => void;
 
 /** The map as an element; `show` draws other outliers, or other chosen nodes. */
 export function heatMap(
   report: Report,
-  picks: Picks,
+  pick: Pick,
 ): {
   element: HTMLElement;
   show(outliers: readonly Outlier[], chosen: ReadonlySet<string>): void;
@@ -48,7 +46,7 @@ export function heatMap(
       const rows = part.rows.slice(0, Math.max(0, left));
       left -= rows.length;
       return rows.length > 0
-        ? bodyRows(part, rows, heat.columns.length, report, chosen, picks)
+        ? bodyRows(part, rows, heat.columns.length, report, chosen, pick)
         : null;
     });
     table.replaceChildren(...bodies.filter((body) => body !== null));
@@ -74,7 +72,7 @@ function bodyRows(
   columns: number,
   report: Report,
   chosen: ReadonlySet<string>,
-  picks: Picks,
+  pick: Pick,
 ): HTMLElement {
   const what = cause
     ? `${cause.setting} = ${cause.value}`
@@ -92,7 +90,7 @@ function bodyRows(
           'button',
           {
             title: 'Put these nodes into the list',
-            onclick: () => picks.nodes(all.map((row) => row.node)),
+            onclick: () => pick(all.map((row) => row.node)),
           },
           `${what}: ${count(all.length, 'node')}`,
         ),
@@ -110,7 +108,7 @@ function bodyRows(
             {
               title: 'Put this node into the list, or take it out',
               aria: { pressed: String(chosen.has(row.node)) },
-              onclick: () => picks.nodes([row.node]),
+              onclick: () => pick([row.node]),
             },
             row.node,
           ),

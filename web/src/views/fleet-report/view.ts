@@ -133,11 +133,9 @@ function outlierSection(report: Report, link: Link): HTMLElement {
     () => shown().map((outlier) => outlier.node),
     'the outliers',
   );
-  const map = heatMap(report, {
-    nodes: (names) => {
-      toggle(narrowing.nodes, names);
-      show();
-    },
+  const map = heatMap(report, (names) => {
+    toggle(narrowing.nodes, names);
+    show();
   });
   const controls = filterControls(report, narrowing, () => show());
   const show = (): void => {

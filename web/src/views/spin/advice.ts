@@ -38,9 +38,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
       `Spin at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
     ),
     adviceLine(
-      rows.length > 0
-        ? 'Open the setting of your runtime for the reason and a command that verifies it.'
-        : null,
+      'Open the setting of your runtime for the reason and a command that verifies it.',
     ),
     section('Settings', ...rows.map(settingPart)),
     plan && chart(plan),

@@ -81,10 +81,7 @@ export function costSentence(record: SpinPauseRecord): string {
 /** Why there is no cycle counter, and how cycles were counted without it. */
 export function describeCounter(record: SpinPauseRecord): string {
   const why = record.counter_unavailable ?? '';
-  const isTimed = (record.cpus ?? []).some(
-    ({ method, pause_cycles: cycles }) =>
-      method === 'add-chain' && typeof cycles === 'number',
-  );
+  const isTimed = record.cpus?.some(({ method }) => method === 'add-chain');
   return why && isTimed
     ? `${why} Cycles are derived from the clock, by timing dependent additions.`
     : why;
@@ -106,7 +103,7 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
   return asCards(
     tableElement({
       caption:
-        'Medians with 95 % intervals; two levels: the other CPU of the core was busy part of the time',
+        'Medians with 95 % intervals; two levels: at times the other CPU of the core was busy',
       columns: [
         'CPU',
         ...numberColumns('Time', '95 %', 'Cycles', '95 %', 'Clock'),

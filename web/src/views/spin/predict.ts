@@ -19,6 +19,7 @@ import { type Chips, curvePlan, ladderPlan, mapPlan } from './charts';
 import type { Predicted } from './shape';
 import {
   sortAlgorithms,
+  longestFirst,
   cpuCounts,
   chooseFirst,
   dropUnnamed,
@@ -62,7 +63,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   const showAll = h(
     'button.more',
     {
-      hidden: sortAlgorithms(predicted).length <= FIRST_ROWS,
+      hidden: longestFirst(predicted, shownCpus).length <= FIRST_ROWS,
       onclick: () => {
         most = Infinity;
         showAll.hidden = true;

@@ -281,8 +281,8 @@ export function describeMissing(record: SpinReplayRecord): string {
         const at =
           record.experiment === 'handoff' ? cell.hold_ms : cell.delay_ms;
         const why = [
-          cell.switched ? `${cell.switched} preempted` : '',
-          cell.stopped ? `${cell.stopped} stopped by something else` : '',
+          cell.switched && `${cell.switched} preempted`,
+          cell.stopped && `${cell.stopped} stopped by something else`,
         ].filter(Boolean);
         return `${of.algorithm ?? ''} at ${at ?? '?'} ms${why.length > 0 ? ` (all runs discarded: ${why.join(', ')})` : ''}`;
       }),
