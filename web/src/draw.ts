@@ -111,7 +111,9 @@ function layOutFrame(panel: Panel, width: number, measure: Measure): Frame {
     yTicks,
     words: [],
     left:
-      sideWidth(yTicks.map((tick) => labelOf(axis, tick))) + TICK_LENGTH + 8,
+      sideWidth(yTicks.map((tick) => labelOf(axis, tick, yTicks))) +
+      TICK_LENGTH +
+      8,
     right: SIDE_MARGIN,
   };
 }
@@ -199,7 +201,7 @@ function backMarks(
     isRows(yAxis) ? null : gridY(yTicks, grid),
     axisX({
       ...(xTicks
-        ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v) }
+        ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v, xTicks) }
         : { tickSpacing: 100 }),
       ...shared,
       label:
@@ -229,7 +231,11 @@ function backMarks(
           ),
           ticks: yTicks,
           text: (v: number) =>
-            truncate(labelOf(yAxis, v), room.left - TICK_LENGTH - 6, measure),
+            truncate(
+              labelOf(yAxis, v, yTicks),
+              room.left - TICK_LENGTH - 6,
+              measure,
+            ),
           tickSize: TICK_LENGTH,
         }),
     words.length > 0

@@ -59,12 +59,16 @@ export function nanoseconds(value: Maybe): string {
 }
 
 /** A quantity with its unit; seconds and bytes get a unit prefix, others a letter such as k or M. */
-export function quantity(value: Maybe, unit: string | null = ''): string {
+export function quantity(
+  value: Maybe,
+  unit: string | null = '',
+  places = 3,
+): string {
   if (!isNumber(value)) return NONE;
-  if (unit === 's') return seconds(value);
+  if (unit === 's') return seconds(value, places);
   if (unit === 'ns') return nanoseconds(value);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${siPrefix(value)} ${unit}` : digits(value);
+  return unit ? `${siPrefix(value, places)} ${unit}` : digits(value, places);
 }
 
 /** "27.5 ns to 27.7 ns"; null if an end is missing. */
@@ -95,11 +99,11 @@ const LETTERS: readonly [number, string][] = [
 ];
 
 /** "5.82G". */
-function siPrefix(value: number): string {
+function siPrefix(value: number, places: number): string {
   const [factor, letter] = LETTERS.find(
     ([least]) => Math.abs(value) >= least * 0.9995,
   ) ?? [1, ''];
-  return `${digits(value / factor)}${letter}`;
+  return `${digits(value / factor, places)}${letter}`;
 }
 
 /** A ratio; close to 1 with a digit more: "1.81", "1.023". */

@@ -93,7 +93,7 @@ export interface Axis {
   hasZero?: boolean;
   /** Values to label between two, at most this many. */
   ticks?: (low: number, high: number, most: number) => number[];
-  label?: (value: number) => string;
+  label?: (value: number, places?: number) => string;
 }
 
 /** An axis of ratios, labelled as changes; as factors if it spans a large one. */
@@ -196,8 +196,27 @@ export function endsOf(
   ];
 }
 
-export const labelOf = (axis: Axis, value: number): string =>
-  visible((axis.label ?? String)(value));
+/** The label of a value with the significant digits in which `ticks` differ, at least three. */
+export function labelOf(
+  axis: Axis,
+  value: number,
+  ticks: readonly number[] = [],
+): string {
+  const steps = ticks.slice(1).map((tick, at) => tick - ticks[at]!);
+  const magnitude = (size: number): number =>
+    Math.floor(Math.log10(size) + 1e-9);
+  const places =
+    magnitude(Math.max(...ticks.map(Math.abs))) -
+    magnitude(Math.min(...steps)) +
+    1;
+  const isLinear = axis.type !== 'log' && Number.isFinite(places);
+  return visible(
+    (axis.label ?? String)(
+      value,
+      isLinear ? Math.min(9, Math.max(3, places)) : 3,
+    ),
+  );
+}
 
 export function ticksOf(
   axis: Axis,
@@ -224,15 +243,17 @@ export function ticksThatFit(
       const next = ticks[at + 1];
       if (next === undefined) return true;
       const half =
-        (measure(labelOf(axis, tick)) + measure(labelOf(axis, next))) / 2;
+        (measure(labelOf(axis, tick, ticks)) +
+          measure(labelOf(axis, next, ticks))) /
+        2;
       return place(next) - place(tick) > half + 6;
     });
     if (fit) return ticks;
   }
   // On a phone only those labels that leave room are drawn.
   let free = -Infinity;
-  return ticksOf(axis, ends, 3).filter((tick) => {
-    const half = measure(labelOf(axis, tick)) / 2;
+  return ticksOf(axis, ends, 3).filter((tick, _, ticks) => {
+    const half = measure(labelOf(axis, tick, ticks)) / 2;
     if (place(tick) - half < free) return false;
     free = place(tick) + half + 6;
     return true;

@@ -2,6 +2,9 @@
 
 import { expect, test } from 'vitest';
 
+import { quantity } from './format';
+import { labelOf } from './plot';
+
 import {
   decadeTicks,
   evenTicks,
@@ -68,4 +71,15 @@ test('even ticks are round, within the ends, and about as many as requested', ()
 test('axes of whole numbers have no fractional ticks', () => {
   expect(wholeTicks(0, 2.08, 10)).toEqual([0, 1, 2]);
   expect(wholeTicks(0, 24, 5)).toEqual([0, 5, 10, 15, 20]);
+});
+
+test('labels of an axis have as many digits as their steps', () => {
+  const axis = {
+    title: '',
+    label: (v: number, n?: number) => quantity(v, '', n),
+  };
+  const labels = (ticks: number[]): string[] =>
+    ticks.map((tick) => labelOf(axis, tick, ticks));
+  expect(labels([1000, 1000.5, 1001])).toEqual(['1000.0', '1000.5', '1001.0']);
+  expect(labels([0, 0.5, 1])).toEqual(['0', '0.500', '1.00']);
 });

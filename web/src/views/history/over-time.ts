@@ -235,7 +235,7 @@ function overTimePlan(
         type: 'utc',
         ...(range ? { ends: range } : {}),
       },
-      y: { title: figure, label: (value) => quantity(value, unit) },
+      y: { title: figure, label: (v, places) => quantity(v, unit, places) },
       rules: data.changes.map((change) => ({
         x: change.time,
         dash: '4 3',
