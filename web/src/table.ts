@@ -20,6 +20,8 @@ export interface Table {
   caption: string;
   columns: readonly Column[];
   rows: readonly (readonly TableCell[])[];
+  /** On a phone each row is a block of names and values, and nothing scrolls sideways. */
+  isStacked?: boolean;
 }
 
 /** Columns of numbers by their names. */
@@ -65,13 +67,14 @@ export function tableElement(all: Table): HTMLElement {
           ...content,
         );
   };
-  return scrollBox(
+  const box = scrollBox(
     table.caption,
     heads.map((head) =>
       h('th', { scope: 'col', class: head.class }, head.name),
     ),
     h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
   );
+  return table.isStacked ? asCards(box) : box;
 }
 
 /** The label of a cell where rows are cards; empty cells have none, and are left out there. */
@@ -83,6 +86,18 @@ export const cardLabel = (
 /** Shows the rows of a table as cards on a narrow screen: nothing is beside it. */
 export function asCards(element: HTMLElement): HTMLElement {
   element.classList.add('cards');
+  // What is drawn as blocks loses its roles.
+  const roles = {
+    table: 'table',
+    'thead, tbody': 'rowgroup',
+    tr: 'row',
+    td: 'cell',
+    "th[scope='row']": 'rowheader',
+  };
+  for (const [selector, role] of Object.entries(roles))
+    element
+      .querySelectorAll(selector)
+      .forEach((one) => one.setAttribute('role', role));
   return element;
 }
 

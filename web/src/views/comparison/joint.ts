@@ -15,12 +15,14 @@ export function jointPart(record: Comparison): HTMLElement | null {
     'Programs',
     tableElement({
       caption: `Medians of the fresh rounds; ${record.joint?.plans ?? 0} joint placements were searched in ${record.joint?.rounds ?? 0} rounds`,
+      isStacked: true,
       columns: [
         'Program',
         'Placement',
         'CPUs',
         ...numberColumns('os-default', 'Placed', 'Change'),
-        'Limit',
+        'Limit, placed',
+        'With os-default',
       ],
       rows: programs.map((program) => [
         program.name,
@@ -30,6 +32,7 @@ export function jointPart(record: Comparison): HTMLElement | null {
         valueText(program, program.placed_value),
         program.change,
         limitText(program),
+        program.default_limit,
       ]),
     }),
   );
