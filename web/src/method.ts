@@ -4,7 +4,7 @@ import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
-import { type Facts, findingList, hostFacts, section } from './words';
+import { type Facts, findingList, hostFacts, section, withCode } from './words';
 
 /** The findings; null if there are none. */
 export const findingsPart = (
@@ -21,7 +21,11 @@ export const furtherFindings = (
 /** Advice, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
   advice
-    ? h('p.advice-line', h('span', { aria: { hidden: 'true' } }, '→ '), advice)
+    ? h(
+        'p.advice-line',
+        h('span', { aria: { hidden: 'true' } }, '→ '),
+        ...withCode(advice),
+      )
     : null;
 
 /** Why an experiment ended; older records have only a word for it. */

@@ -53,10 +53,37 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** A command line with a copy button. */
+/** Several variables that `env` sets. */
+const VARIABLES = /(?<= env)(?: [A-Za-z_]\w*=\S+){3,}(?= )/;
+
+/** A command line with a copy button; environment variables are folded, and copied too. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  return h('div.command', h('code', text), copyButton(text, what));
+  const variables = VARIABLES.exec(text)?.[0].trim();
+  const line = h(
+    'div.command',
+    h('code', variables ? text.replace(VARIABLES, ' …') : text),
+    copyButton(text, what),
+  );
+  if (!variables) return line;
+  return h(
+    'div',
+    line,
+    h(
+      'details.muted',
+      h(
+        'summary',
+        `…: ${count(variables.split(' ').length, 'environment variable')}, copied too`,
+      ),
+      h('code', variables),
+    ),
+  );
 }
+
+/** A sentence of a record, in which `backticks` mark code. */
+export const withCode = (sentence: string): Child[] =>
+  sentence
+    .split(/`([^`]+)`/)
+    .map((part, at) => (at % 2 === 1 ? h('code', part) : part));
 
 /** Findings as a list, in the record's order: the most serious first. */
 export const findingList = (findings: readonly Finding[]): HTMLElement =>
@@ -68,11 +95,13 @@ export const findingList = (findings: readonly Finding[]): HTMLElement =>
         { class: finding.severity ?? '' },
         h('span.severity', finding.severity),
         ' ',
-        (finding.sentence ?? finding.check ?? '').replace(
-          /[^.!?:…]$/,
-          finding.advice ? '$&.' : '$&',
+        ...withCode(
+          (finding.sentence ?? finding.check ?? '').replace(
+            /[^.!?:…]$/,
+            finding.advice ? '$&.' : '$&',
+          ),
         ),
-        finding.advice && h('span.advice', ` ${finding.advice}`),
+        finding.advice && h('span.advice', ' ', ...withCode(finding.advice)),
       ),
     ),
   );

@@ -6,7 +6,7 @@ import { adviceLine, furtherFindings } from '../../method';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
-import { facts } from '../../words';
+import { facts, withCode } from '../../words';
 
 const checkWords = (check: string): string =>
   visible(check.replaceAll('_', ' '));
@@ -17,7 +17,10 @@ export function doctorView(record: AnyRecord): View {
   const worst = findings?.[0];
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
-    h('p.verdict', worst?.sentence ?? 'Nothing here distorts measurements.'),
+    h(
+      'p.verdict',
+      ...withCode(worst?.sentence ?? 'Nothing here distorts measurements.'),
+    ),
     adviceLine(worst?.advice),
     furtherFindings(findings),
     passed?.length
