@@ -3,7 +3,7 @@
 
 import './answer.css';
 
-import { formatCpus, parseCpus } from '../../cpus';
+import { formatCpus, nameCpus, parseCpus } from '../../cpus';
 import { fill, h } from '../../dom';
 import { count } from '../../format';
 import type { Growing } from '../../keep';
@@ -80,7 +80,7 @@ export function armPlacePart(
     const line =
       lines.find((one) => one.name === chosen) ??
       lines.find((one) => one.name === first);
-    element.hidden = !line?.arm.cpus;
+    element.hidden = !line?.arm.cpus || line.standing === 'invalid';
     if (!line?.arm.cpus) return;
     fill(element, ...placeNodes(line, record.host?.allowed ?? '', machine));
     for (const button of element.parentElement?.querySelectorAll<HTMLElement>(
@@ -145,7 +145,7 @@ function placeNodes(
     h(
       'p',
       h('strong', name),
-      used.length > 0 && ` on CPUs ${formatCpus(used)}`,
+      used.length > 0 && ` on ${nameCpus(formatCpus(used))}`,
     ),
     (machine && smallMachine(machine, used, WIDTH)) ??
       cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),

@@ -22,14 +22,19 @@ import {
   spreadDots,
 } from './shape';
 
-/** Series numbers whose colours the arms have in all charts. Vermilion, which means "worse" elsewhere,
- * comes last. The baseline is grey. */
-const ARM_SERIES = [0, 2, 3, 4, 5, 7, 1] as const;
+/** Series numbers whose colours the arms have in all charts. Vermilion means "worse", and the baseline
+ * is grey. */
+const ARM_SERIES = [0, 2, 3, 4, 5, 7] as const;
 
-export const armColour = ({ colour }: Pick<ArmLine, 'colour'>): string =>
-  colour !== null && colour < ARM_SERIES.length
+export const armColour = ({
+  colour,
+  standing,
+}: Pick<ArmLine, 'colour' | 'standing'>): string => {
+  if (standing === 'slower') return COLOURS.worse;
+  return colour !== null && colour < ARM_SERIES.length
     ? seriesColour(ARM_SERIES[colour]!)
     : COLOURS.neutral;
+};
 
 /** The look of a point by standing; position and word show the same. */
 const LOOKS: Readonly<Record<Standing, Look>> = {
@@ -43,9 +48,13 @@ const LOOKS: Readonly<Record<Standing, Look>> = {
   unknown: { isHollow: true },
 };
 
-/** The name of the metric, as the record has it. */
-export const metricName = (record: Comparison): string =>
-  record.metric?.label || record.metric?.name || 'the metric';
+/** The name of the metric, as the record has it; with the unit that its pattern finds: "req/s". */
+export function metricName({ metric }: Comparison): string {
+  const pattern = /^regex:(.*?)( higher| lower)?$/.exec(metric?.name ?? '');
+  const unit = pattern?.[1]!.replace(/\(.*\)/, '').trim() ?? '';
+  const name = metric?.label || metric?.name || 'the metric';
+  return /^[\p{L}%]+(\/[\p{L}]+)?$/u.test(unit) ? `${name}, ${unit}` : name;
+}
 
 /** Every arm over the baseline; null without contrasts. */
 export function ratioPlan(
@@ -161,7 +170,7 @@ export function valueAxis(
     title,
     type: isLog ? 'log' : 'linear',
     ends: isLog ? [low / factor, high * factor] : [low - margin, high + margin],
-    label: (value) => quantity(value, unit),
+    label: (value, places) => quantity(value, unit, places),
   };
 }
 

@@ -123,7 +123,7 @@ export function armLines(record: Comparison): ArmLine[] {
       arm,
       standing,
       word: arm.standing || 'no verdict',
-      isBest: name === record.best && !record.verdict?.not_recommended,
+      isBest: name === record.best && !isWithheld(record),
       colour,
       dots,
       median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
@@ -152,12 +152,26 @@ export interface Head {
   figure: HeadlineRecord | null;
 }
 
+/** The best arm if it is not recommended: the others are no better. */
+const AHEAD = 'Ahead, but not recommended';
+
+/** Is the best arm not recommended? Older records say so in their advice only. */
+const isWithheld = ({ verdict }: Comparison): boolean =>
+  Boolean(verdict?.not_recommended) ||
+  /^No placement is recommended/.test(verdict?.advice ?? '');
+
 /** Reads what a reader sees first: the verdict and its headline figure. */
 export function readHead(record: Comparison): Head {
   const isEnded = record.stopped !== null && record.stopped !== undefined;
+  let sentence = record.verdict?.sentence ?? '';
+  // The table of programs has the limits.
+  for (const { name, limit } of record.joint?.programs ?? [])
+    if (limit) sentence = sentence.split(` ${name}, limit `)[0]!;
+  if (isEnded && record.best && sentence && isWithheld(record))
+    sentence = `${AHEAD}: ${sentence.replace(' is best: ', ' is ')}`;
   return {
     isEnded,
-    sentence: record.verdict?.sentence ?? '',
+    sentence,
     figure: isEnded ? (record.verdict?.headline ?? null) : null,
   };
 }
@@ -169,9 +183,6 @@ export interface AdviceGroup {
   arms: ArmLine[];
 }
 
-/** The best arm if it is not recommended: the others are no better. */
-const AHEAD = 'Ahead, but not recommended';
-
 /** Groups the arms by advice, each once, according to their standings in the record. */
 export function adviceGroups(
   record: Comparison,
@@ -182,7 +193,7 @@ export function adviceGroups(
   const used = usedArm(record);
   const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
     if (line.name === used)
-      return record.verdict?.not_recommended ? [AHEAD, 'open'] : ['Use', 'use'];
+      return isWithheld(record) ? [AHEAD, 'open'] : ['Use', 'use'];
     switch (line.standing) {
       case 'baseline':
         return ['Baseline', 'equal'];
@@ -191,8 +202,9 @@ export function adviceGroups(
       case 'same':
         return ['Same', 'equal'];
       case 'slower':
-      case 'invalid':
         return ['Avoid', 'avoid'];
+      case 'invalid':
+        return ['Failed', 'avoid'];
       case 'eliminated':
         return ['Screened out', 'open'];
       default:
@@ -223,6 +235,7 @@ export function adviceGroups(
     'Same',
     'Undecided',
     'Avoid',
+    'Failed',
     'Screened out',
   ];
   const place = (word: string): number => order.indexOf(word);
@@ -509,10 +522,11 @@ function throttledText(arm: Arm): string | null {
   return held + cpu > 0 ? percent(held / (held + cpu)) : null;
 }
 
-/** Rows of the arms: the CPUs of each, and its result. */
+/** Rows of the arms: the CPUs of each, and its result; without errors that were `said`. */
 export function armRows(
   lines: readonly ArmLine[],
   unit: string,
+  said?: string | null,
 ): (string | number | null)[][] {
   return lines.map((line) => [
     line.name,
@@ -526,7 +540,9 @@ export function armRows(
     throttledText(line.arm),
     line.word +
       (line.isBest ? ', best' : '') +
-      (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
+      (line.arm.invalid && !said?.includes(line.arm.invalid)
+        ? `: ${line.arm.invalid}`
+        : ''),
   ]);
 }
 

@@ -64,7 +64,18 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   const all = joinParts<ShownComparison>('article.comparison', [
     joinParts('div.answer', [
       joinParts('div', [
-        rebuiltOnChange((now) => topPart(now.record, now.lines, where.choose)),
+        rebuiltOnChange((now) => topPart(now.record, now.lines)),
+        rebuiltOnChange(
+          ({ record }) => [copyCommands(record)],
+          ({ record: { stopped, verdict, again } }) => [
+            stopped,
+            verdict,
+            again,
+          ],
+        ),
+        rebuiltOnChange((now) => [
+          adviceList(now.record, now.lines, where.choose),
+        ]),
         rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
         chartPart('Narrowing', (now) =>
           now.isRunning ? intervalPlan(now.record) : null,
@@ -76,16 +87,20 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       where,
     ]),
     rebuiltOnChange((now) => [jointPart(now.record)]),
-    rebuiltOnChange(
-      (now) => copyPart(now.record, now.lines),
-      ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
-    ),
+    rebuiltOnChange((now) => verdictNotes(now.record, now.lines)),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
     rebuiltOnChange((now) => [armTables(now.record, now.lines)]),
     highlight,
     time,
     chartPart('Spread', (now) => spreadPlan(now.record, now.lines)),
-    rebuiltOnChange(({ record }) => [findingsPart(record.findings)]),
+    rebuiltOnChange(({ record, lines }) => [
+      // Where nothing ran, the verdict says why.
+      findingsPart(
+        record.findings?.filter(
+          ({ check }) => check !== 'arm_invalid' || hasRuns(lines),
+        ),
+      ),
+    ]),
     rebuiltOnChange((now) => [schedulerPart(now.lines)]),
     rebuiltOnChange((now) => [methodPart(now.record, now.lines)]),
   ]);
@@ -138,7 +153,6 @@ function armChoice(
 function topPart(
   record: Comparison,
   lines: readonly ArmLine[],
-  choose: (arm: string) => void,
 ): (Node | null)[] {
   const said = readHead(record);
   const verdict = record.verdict;
@@ -154,24 +168,26 @@ function topPart(
             (hasRuns(lines) ? null : record.findings?.[0]?.advice)
         : null,
     ),
-    adviceList(record, lines, choose),
   ];
 }
 
 const hasRuns = (lines: readonly ArmLine[]): boolean =>
   lines.some((line) => line.dots.length > 0);
 
-/** The commands, and further sentences of the verdict. */
-function copyPart(
+function copyCommands({ verdict, again }: Comparison): HTMLElement | null {
+  const commands = verdict?.commands ?? [];
+  // A command that would decide replaces the one of this undecided comparison.
+  const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
+  return copyBlock(recordCommands(commands, isReplaced ? null : again));
+}
+
+/** Further sentences of the verdict. */
+function verdictNotes(
   record: Comparison,
   lines: readonly ArmLine[],
 ): (Node | null)[] {
   const { verdict } = record;
-  const commands = verdict?.commands ?? [];
-  // A command that would decide replaces the one of this undecided comparison.
-  const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
-    copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
     verdict?.steadiness ? h('p', verdict.steadiness) : null,
     verdict?.beside ? h('p', verdict.beside) : null,
     readHead(record).isEnded && verdict?.condition && hasRuns(lines)
@@ -201,7 +217,7 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
         ),
         'Standing',
       ],
-      rows: armRows(lines, unit),
+      rows: armRows(lines, unit, record.verdict?.sentence),
     }),
     contrasts.rows.length > 0 && tableElement(contrasts),
   );
