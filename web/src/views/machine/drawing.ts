@@ -166,7 +166,7 @@ function explanations(machine: Machine): HTMLElement[] {
   const caches = describeCaches(machine);
   return [
     describeDifference(machine),
-    'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
+    'Boxes of CPUs: dotted ones this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
     caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
   ]
     .filter(Boolean)
