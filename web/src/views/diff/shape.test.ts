@@ -3,7 +3,13 @@
 import { expect, test } from 'vitest';
 
 import type { DiffRecord } from '../../records';
-import { changeText, figureRows, ratioRows, ratioSummary } from './shape';
+import {
+  changeText,
+  figureRows,
+  ratioRows,
+  ratioSummary,
+  toSentence,
+} from './shape';
 
 const DIFF: DiffRecord = {
   schema: 'pinwise.diff/1',
@@ -69,4 +75,14 @@ test('the table has every figure, unknown ones empty', () => {
   expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'inconclusive']);
   expect(changeText({ ratio: null })).toBeNull();
   expect(figureRows({})).toEqual([]);
+});
+
+test('the sentence names what changed most', () => {
+  expect(toSentence(DIFF)).toBe(
+    '1 of 1 figure changed; x −50.0 % (−60.0 % to −40.0 %).',
+  );
+  const figures = [{ name: 'z', ratio: 1.036, low: 0.959, high: 1.12 }];
+  expect(toSentence({ figures })).toBe(
+    'Nothing shown to have changed; z +3.6 % (−4.1 % to +12.0 %).',
+  );
 });

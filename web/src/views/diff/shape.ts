@@ -46,6 +46,22 @@ export function changeText(
   return positive(ratio) ? withSpan(ratio, low, high, change) : null;
 }
 
+/** What changed; of several figures the one that changed most. */
+export function toSentence(record: DiffRecord): string {
+  const rows = ratioRows(record).filter(({ low }) => low !== null);
+  const changed = rows.filter(({ verdict }) => /^(low|high)er$/.test(verdict));
+  const size = ({ ratio }: RatioRow): number => Math.abs(Math.log(ratio));
+  const [most] = (changed.length > 0 ? changed : rows).sort(
+    (a, b) => size(b) - size(a),
+  );
+  if (!most) return record.sentence ?? '';
+  const known =
+    changed.length > 0
+      ? `${changed.length} of ${count(rows.length, 'figure')} changed`
+      : `Nothing ${rows.every((row) => row.verdict === 'same') ? '' : 'shown to have '}changed`;
+  return `${known}; ${most.name} ${changeText(most)}.`;
+}
+
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
   return (record.figures ?? []).map((f) => [
