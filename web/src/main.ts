@@ -298,11 +298,16 @@ async function recordPage(
     state.textContent = 'Running, or cut off: this page grows with it.';
     stop = page.source.watch(entry.id, onChange);
   }
-  document.title = visible(`${entry?.title || id} · pinwise`);
+  // A record without a title has its kind and the name of its file.
+  const title = (entry?.title || id).replace(
+    /^(.)(.*): [^/ ]+\.json$/,
+    (_, a, b) => `${a.toUpperCase()}${b}`,
+  );
+  document.title = visible(`${title} · pinwise`);
   keepChoices(body, place);
   const element = h(
     'div.record',
-    h('h1', ...titleLines(record, entry?.title || id)),
+    h('h1', ...titleLines(record, title)),
     h('p.muted', entry ? originOf(entry) : id),
     recordTools(id, () => now, entry, page),
     state,

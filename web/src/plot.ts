@@ -196,26 +196,18 @@ export function endsOf(
   ];
 }
 
-/** The label of a value with the significant digits in which `ticks` differ, at least three. */
+/** The label of a value with the significant digits in which even `ticks` differ, at least three. */
 export function labelOf(
   axis: Axis,
   value: number,
   ticks: readonly number[] = [],
 ): string {
-  const steps = ticks.slice(1).map((tick, at) => tick - ticks[at]!);
-  const magnitude = (size: number): number =>
-    Math.floor(Math.log10(size) + 1e-9);
-  const places =
-    magnitude(Math.max(...ticks.map(Math.abs))) -
-    magnitude(Math.min(...steps)) +
-    1;
-  const isLinear = axis.type !== 'log' && Number.isFinite(places);
-  return visible(
-    (axis.label ?? String)(
-      value,
-      isLinear ? Math.min(9, Math.max(3, places)) : 3,
-    ),
-  );
+  const digits = (size: number): number => Math.floor(Math.log10(size) + 1e-9);
+  const [first = 0, second = 0] = ticks;
+  const most = Math.max(...ticks.map(Math.abs));
+  const places = digits(most) - digits(second - first) + 1;
+  const isFine = axis.type !== 'log' && places > 3 && places < 9;
+  return visible((axis.label ?? String)(value, isFine ? places : 3));
 }
 
 export function ticksOf(

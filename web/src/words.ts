@@ -57,26 +57,24 @@ export async function copy(text: string): Promise<boolean> {
 const VARIABLES = /(?<= env)(?: [A-Za-z_]\w*=\S+){3,}(?= )/;
 
 /** A command line with a copy button; environment variables are folded, and copied too. */
-export function commandLine(text: string, what = 'the command'): HTMLElement {
+export function commandLine(
+  text: string,
+  purpose = 'the command',
+): HTMLElement {
   const variables = VARIABLES.exec(text)?.[0].trim();
   const line = h(
     'div.command',
     h('code', variables ? text.replace(VARIABLES, ' …') : text),
-    copyButton(text, what),
+    copyButton(text, purpose),
   );
-  if (!variables) return line;
-  return h(
-    'div',
-    line,
-    h(
-      'details.muted',
-      h(
-        'summary',
-        `…: ${count(variables.split(' ').length, 'environment variable')}, copied too`,
-      ),
-      h('code', variables),
-    ),
-  );
+  const what = `…: ${count(variables?.split(' ').length, 'environment variable')}, copied too`;
+  return variables
+    ? h(
+        'div',
+        line,
+        h('details.muted', h('summary', what), h('code', variables)),
+      )
+    : line;
 }
 
 /** A sentence of a record, in which `backticks` mark code. */

@@ -26,15 +26,20 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   ],
   prediction: [
     'shape:llc=2,core=8,cpu=8 is predicted best: −9.7 % cost against os-default (−16.4 % to −2.3 %); predictions off by 2.6 % (median of 4).',
+    'pinwise compare --machine sim:machine.toml --place os-default --place shape:llc=2,core=8,cpu=8 -- prog',
   ],
-  replay: ['Latency alone divides 6 CPUs into 2 last-level caches.'],
+  replay: [
+    'Latency alone divides 6 CPUs into 2 last-level caches.',
+    'pinwise topology',
+  ],
   'rule-change': ['Rule x moved sleep (22488) from CPUs 0-1 to CPU 0.'],
   rules: [
     '1 rule would affect 1 process now.',
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'A (topology.json) and B (topology-measured.json) differ in 19 ways.',
+    'B has 16 CPUs, A has 2: they differ in 12 ways; 7 more unknown in one.',
+    'pinwise topology --measure',
   ],
 };
 

@@ -61,20 +61,29 @@ function composePlacements(record: Records.PlacementsRecord): Headline {
 }
 
 function composePrediction(record: Records.PlacementPrediction): Headline {
-  const ratio = (one: Records.PredictedPlacement): number =>
-    number(one.ratio) ?? Infinity;
-  const [best] = items(record.placements).sort((a, b) => ratio(a) - ratio(b));
+  const [best] = rankPlacements(record);
   if (!best) return ['No placement to predict.'];
   const { median_error: error, machine, command } = record;
+  const on =
+    !machine || machine === 'local'
+      ? ''
+      : ` --machine ${shellWords([machine])}`;
   return [
     `${text(best.label)} is predicted best: ${change(best.ratio)} cost against os-default (${span(best.low, best.high, change)}); ${number(error) === null ? 'nothing was run to check it' : `predictions off by ${percent(error)} (median of ${record.checked ?? '–'})`}.`,
-    machine === 'local'
-      ? [
-          'Measure it',
-          `pinwise compare --place os-default --place ${shellWords([text(best.place)])} -- ${shellWords(texts(command))}`,
-        ]
-      : null,
+    [
+      'Measure it',
+      `pinwise compare${on} --place os-default --place ${shellWords([text(best.place)])} -- ${shellWords(texts(command))}`,
+    ],
   ];
+}
+
+/** The placements, the best first. */
+export function rankPlacements({
+  placements,
+}: Records.PlacementPrediction): Records.PredictedPlacement[] {
+  const ratio = (one: Records.PredictedPlacement): number =>
+    number(one.ratio) ?? Infinity;
+  return items(placements).sort((a, b) => ratio(a) - ratio(b));
 }
 
 const LEVELS: Readonly<Record<string, string>> = {
@@ -94,6 +103,7 @@ function composeReplay(record: Records.ReplayRecord): Headline {
       : record.flat
         ? `Latency shows no groups among ${cpus}: all pairs are alike.`
         : `Latency does not show the wiring of ${cpus}: ${text(record.cannot_tell) || 'no reason is recorded'}.`,
+    ['Show what the kernel reports', 'pinwise topology'],
   ];
 }
 
@@ -121,14 +131,27 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
   ];
 }
 
+/** Is a value unknown on one side? That is no difference. */
+export const isUnknown = ({ sentence }: Records.Difference): boolean =>
+  /\bunknown\b/.test(text(sentence));
+
 function composeTopologyDiff(record: Records.TopologyDiff): Headline {
-  const ways = items(record.differences).length;
-  const [a, b] = texts(record.between);
-  const sides = a && b ? `A (${a}) and B (${b})` : 'The machines';
+  const all = items(record.differences);
+  const real = all.filter((one) => !isUnknown(one)).length;
+  const cpus = all.find(
+    ({ what, level }) => what === 'counts' && level === 'cpu',
+  );
+  const unknown = all.length - real;
+  const counts = cpus
+    ? `B has ${count(number(cpus.b), 'CPU')}, A has ${number(cpus.a) ?? '–'}: they`
+    : 'A and B';
   return [
-    ways > 0
-      ? `${sides} differ in ${count(ways, 'way')}.`
-      : `${sides} ${record.same ? 'are the same' : 'could not be compared'}.`,
+    all.length > 0
+      ? `${counts} differ in ${count(real, 'way')}${unknown > 0 ? `; ${unknown} more unknown in one` : ''}.`
+      : `A and B ${record.same ? 'are the same' : 'could not be compared'}.`,
+    texts(record.not_compared).length > 0
+      ? ['Measure both machines', 'pinwise topology --measure']
+      : null,
   ];
 }
 

@@ -2,7 +2,16 @@
 
 import type { Absent } from '../../dom';
 import { h } from '../../dom';
-import { bytes, count, digits, percent, seconds } from '../../format';
+import { nameCpus } from '../../cpus';
+import {
+  bytes,
+  count,
+  digits,
+  minute,
+  percent,
+  seconds,
+  wholeNumber,
+} from '../../format';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type View, stack } from '../../view';
@@ -10,6 +19,7 @@ import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
 import { composeHeadline } from './headline';
+import { predictionParts, topologyDiffParts } from './parts';
 
 /** Maximum of shown characters and rows; the copied record has all. */
 const MAX_SHOWN = 100_000;
@@ -27,13 +37,39 @@ const isTable = (value: unknown): value is Fields[] =>
 /** Units at the ends of names, and how their numbers are written. */
 const FORMATS_BY_UNIT: readonly [RegExp, (value: number) => string][] = [
   [/_ns$/, (value) => seconds(value * 1e-9)],
-  [/_s$/, seconds],
+  [/_s$|^seconds$/, seconds],
+  [/_share$|^confidence$/, percent],
   [/_?percent$/, (value) => percent(value / 100)],
   [/(^|_)bytes$/, bytes],
 ];
 
+/** Names of fields that say too little, or differ from how one speaks. */
+const NAMES: Readonly<Record<string, string>> = {
+  asked_cpus: 'requested CPUs',
+  ended: 'threads that ended',
+  from: 'CPUs before',
+  isa: 'instruction set',
+  isa_version: 'compiled for',
+  observations: 'times seen running',
+  pid: 'process ID',
+  process: 'process ID',
+  groups: 'groups of CPUs',
+  inside_ns: 'within',
+  outside_ns: 'to the nearest other',
+  returned: 'threads restored',
+  seconds: 'duration',
+  to: 'CPUs now',
+  working_set_bytes: 'working set per thread',
+};
+
 const spellName = (name: string): string =>
+  NAMES[name] ??
   name.replace(/_n?s$/, '').replaceAll('_', ' ').replace(/\bcpu/g, 'CPU');
+
+/** Fields whose numbers are names. */
+const IS_ID = /^(pid|process|irq|seed)$/;
+/** Fields with a list of CPUs. */
+const IS_CPU_LIST = /(^|_)cpus$|^(from|to|groups)$/;
 
 /** Formats a value; empty if it is absent. Fields of an object are joined in one line. */
 function formatValue(name: string, value: unknown): string {
@@ -41,7 +77,16 @@ function formatValue(name: string, value: unknown): string {
   if (typeof value === 'number') {
     const unit = FORMATS_BY_UNIT.find(([end]) => end.test(name));
     if (unit) return unit[1](value);
-    return Number.isInteger(value) ? String(value) : digits(value, 4);
+    if (/(^|_)cpus$/.test(name)) return count(value, 'CPU');
+    if (IS_ID.test(name)) return String(value);
+    return Number.isInteger(value) || value >= 1e4
+      ? wholeNumber(Math.round(value))
+      : digits(value, 4);
+  }
+  if (typeof value === 'string') {
+    if (/^[\d,-]+$/.test(value) && IS_CPU_LIST.test(name))
+      return nameCpus(value);
+    return name === 'time' ? `${minute(value)} UTC` : value;
   }
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value) && name === 'command')
@@ -76,6 +121,7 @@ function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
   const isNumber = (column: string): boolean =>
     rows.every((row) => typeof (row[column] ?? 0) === 'number');
   return tableElement({
+    isStacked: true,
     caption: `${spellName(name)}: ${rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
     columns: names.map((column) => ({
       name: spellName(column),
@@ -116,11 +162,22 @@ export function plainView(record: AnyRecord): View {
   const cut =
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const kind = parseSchema(record.schema)?.name ?? '';
+  const [parts, shown] =
+    kind === 'prediction'
+      ? [
+          predictionParts(record as never),
+          /^(place|search|metric|unit|better|med)/,
+        ]
+      : kind === 'topology-diff'
+        ? [topologyDiffParts(record as never), /./]
+        : [[], /^(flat|cannot_tell)$/];
+  const rest = Object.entries(record).filter(([name]) => !shown.test(name));
   const [sentence, next] = composeHeadline(kind, record);
   return stack('article', 'plain', [
     sentence && h('p.verdict', sentence),
     next && commandList([next]),
-    ...fieldParts(record as unknown as Fields),
+    ...parts,
+    ...fieldParts(Object.fromEntries(rest)),
     h(
       'details',
       h('summary', 'As JSON'),
