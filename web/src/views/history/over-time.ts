@@ -5,7 +5,10 @@ import { type ChartPlan, chart } from '../../chart';
 import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
+import { items } from '../../fields';
+import { mapNumber } from '../../numbers';
 import { seriesLook } from '../../plot';
+import type { GateRecord } from '../../records';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
@@ -13,6 +16,8 @@ import { commitsPart } from './commits';
 import type { Change, OverTime, Point, TimeRange } from './shape';
 import {
   collectOverTime,
+  describeTrend,
+  figureText,
   signOf,
   formatVerdict,
   selectTimeRange,
@@ -21,6 +26,8 @@ import { recordLink, recordHref } from '../../words';
 
 /** Records asked for at most: the newest of them. */
 export const MAX_POINTS = 2000;
+/** Hosts in the sentence above a chart. */
+const MAX_TRENDS = 3;
 /** With more changes than this, their lines have no labels; the list has all. */
 const MAX_LABELS = 6;
 /** With more points than this, there is no room for the signs of their verdicts. */
@@ -44,6 +51,10 @@ export function overTimePart(
       element: h('p.muted', 'No record of this question has a figure.'),
       dispose: () => undefined,
     };
+  const isGate = subject.startsWith('gate · ');
+  const newest = listing.records[0]!.id;
+  let gate: GateRecord | null = null;
+  const verdict = h('p.verdict');
   const changes = h('ul.changes');
   const plan = (): ChartPlan => {
     const whole = collectOverTime(listing.records, wanted);
@@ -56,14 +67,31 @@ export function overTimePart(
         ),
       ),
     );
-    return overTimePlan(
-      subject,
-      wanted ?? data.figures[0]!,
-      data,
-      listing.total,
-      page,
-      { range, zoom },
+    const figure = wanted ?? data.figures[0]!;
+    const benchmark = items(gate?.benchmarks).find((b) => b.name === figure);
+    fill(
+      verdict,
+      benchmark
+        ? `${figure}: ${benchmark.change || '–'}, ${benchmark.standing} in the newest gate.`
+        : describeTrends(figure, whole),
     );
+    const plan = overTimePlan(subject, figure, data, listing.total, page, {
+      range,
+      zoom,
+    });
+    if (!isGate) return plan;
+    const limit = mapNumber(benchmark?.min_effect, (share) => share * 100);
+    plan.panel!.rules = [
+      { y: 0, label: 'base' },
+      ...(limit ? [{ y: limit, label: 'limit', dash: '4 3' }] : []),
+      ...(plan.panel!.rules ?? []),
+    ];
+    plan.panel!.y = {
+      ...plan.panel!.y,
+      hasZero: true,
+      title: `slowdown of ${figure} against base`,
+    };
+    return plan;
   };
   const zoom = (next: TimeRange | null): void => {
     range = next;
@@ -81,6 +109,15 @@ export function overTimePart(
     },
   );
   const drawn = chart(plan());
+  let isShown = true;
+  if (isGate)
+    void page.source.load(newest).then(
+      (record) => {
+        gate = record as GateRecord;
+        if (isShown) drawn.redraw(plan());
+      },
+      () => undefined,
+    );
   const commits = commitsSlot(subject, page);
   commits.show(first.figures[0]!);
   zoomRow.show(range, wholeRange(first));
@@ -95,6 +132,7 @@ export function overTimePart(
       first.figures.length > 1 && h('label', 'Figure ', select),
       zoomRow.element,
     ),
+    verdict,
     drawn.element,
     heading,
     changes,
@@ -103,10 +141,23 @@ export function overTimePart(
   return {
     element,
     dispose: () => {
+      isShown = false;
       drawn.dispose();
       commits.dispose();
     },
   };
+}
+
+/** How a figure changed on each host, those where it did first. */
+function describeTrends(figure: string, { hosts }: OverTime): string {
+  const all = hosts
+    .map(({ host, points }) => `${figure} on ${host}: ${describeTrend(points)}`)
+    .sort(
+      (a, b) =>
+        Number(b.includes(': changed')) - Number(a.includes(': changed')),
+    );
+  const more = all.length - MAX_TRENDS;
+  return `${all.slice(0, MAX_TRENDS).join('; ')}${more > 0 ? `; and ${more} more` : ''}.`;
 }
 
 /** The gates of a benchmark from commit to commit; empty for other questions. */
@@ -212,7 +263,7 @@ function summarise(data: OverTime, total: number): string {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const cut =
     total > MAX_POINTS ? ` The newest ${MAX_POINTS} of ${total} records.` : '';
-  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
+  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, between ${figureText(low, unit)} and ${figureText(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
 }
 
 function overTimePlan(
@@ -235,7 +286,7 @@ function overTimePlan(
         type: 'utc',
         ...(range ? { ends: range } : {}),
       },
-      y: { title: figure, label: (v, places) => quantity(v, unit, places) },
+      y: { title: figure, label: (v, places) => figureText(v, unit, places) },
       rules: data.changes.map((change) => ({
         x: change.time,
         dash: '4 3',
@@ -278,7 +329,7 @@ function overTimePlan(
         .map((point) => [
           link(point.entry),
           point.entry.host,
-          quantity(point.figure.value, unit),
+          figureText(point.figure.value, unit),
           quantity(point.figure.low, unit),
           quantity(point.figure.high, unit),
           formatVerdict(point.entry),
@@ -292,6 +343,6 @@ const link = (entry: Entry): HTMLElement =>
 
 function describePoint({ entry, figure }: Point): string {
   const { value, low, high, unit } = figure;
-  const said = withSpan(value, low, high, (v) => quantity(v, unit));
+  const said = withSpan(value, low, high, (v) => figureText(v, unit));
   return `${entry.host}, ${minute(entry.time)}\n${said}\n${formatVerdict(entry)}`.trim();
 }

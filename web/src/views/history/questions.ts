@@ -5,13 +5,15 @@ import './history.css';
 import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import {
+  describeTrend,
+  figureText,
   formatAddress,
   findQuestions,
   formatVerdict,
   type Question,
 } from './shape';
 import type { Entry } from '../../source';
-import { scrollBox } from '../../table';
+import { type TableCell, numberColumns, tableElement } from '../../table';
 import { recordHref } from '../../words';
 
 const WIDTH = 180;
@@ -24,43 +26,39 @@ const ROWS_AT_FIRST = 8;
 export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   const all = findQuestions(entries);
   if (all.length === 0) return null;
-  const body = h(
-    'tbody.questions',
-    ...all.slice(0, ROWS_AT_FIRST).map(questionRow),
-  );
+  const table = (shown: readonly Question[]): HTMLElement =>
+    tableElement({
+      caption: `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
+      isStacked: true,
+      columns: [
+        'Question',
+        'Verdict',
+        'Over time',
+        ...numberColumns('Newest', 'Before', 'Records'),
+      ],
+      rows: shown.map(questionRow),
+    });
+  const first = table(all.slice(0, ROWS_AT_FIRST));
   const button = h(
     'button',
     {
       onclick: () => {
-        body.append(...all.slice(ROWS_AT_FIRST).map(questionRow));
+        first.replaceWith(table(all));
         button.remove();
       },
     },
     `Show ${all.length - ROWS_AT_FIRST} more`,
   );
-  const textHead = (name: string): HTMLElement =>
-    h('th', { scope: 'col' }, name);
-  const numberHead = (name: string): HTMLElement =>
-    h('th.number', { scope: 'col' }, name);
   return h(
-    'section',
+    'section.questions',
     { aria: { label: 'Questions over time' } },
     h('h2', 'Questions over time'),
-    scrollBox(
-      `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
-      [
-        ...['Question', 'Over time'].map(textHead),
-        ...['Newest', 'Before'].map(numberHead),
-        ...['Figure', 'Host'].map(textHead),
-        numberHead('Records'),
-      ],
-      body,
-    ),
+    first,
     all.length > ROWS_AT_FIRST && button,
   );
 }
 
-function questionRow(question: Question): HTMLElement {
+function questionRow(question: Question): TableCell[] {
   const { subject, host, figure, points } = question;
   const [before, newest] = points.slice(-2) as [
     (typeof points)[0],
@@ -68,38 +66,27 @@ function questionRow(question: Question): HTMLElement {
   ];
   const { unit, value } = newest.figure;
   // A ratio of two changes in percent means nothing.
-  const isChange = unit === '%';
-  const shown = (figure: number): string =>
-    isChange ? change(1 + figure / 100) : quantity(figure, unit);
-  const hasRatio = !isChange && before.figure.value !== 0;
-  return h(
-    'tr',
+  const hasRatio = unit !== '%' && before.figure.value !== 0;
+  return [
     h(
-      'th',
-      { scope: 'row' },
-      h('a', { href: formatAddress({ subject, host }) }, subject),
+      'a',
+      { href: formatAddress({ subject, host: newest.entry.host }) },
+      subject,
     ),
-    h('td', sparkline(question)),
+    `${figure} on ${host}: ${describeTrend(points)}`,
+    sparkline(question),
     h(
-      'td.number',
-      h(
-        'a',
-        {
-          href: recordHref(newest.entry.id),
-          title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
-        },
-        shown(value),
-      ),
+      'a',
+      {
+        href: recordHref(newest.entry.id),
+        title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
+      },
+      figureText(value, unit),
     ),
-    h(
-      'td.number',
-      shown(before.figure.value),
-      hasRatio && ` (${change(value / before.figure.value)})`,
-    ),
-    h('td', figure),
-    h('td', host),
-    h('td.number', points.length),
-  );
+    figureText(before.figure.value, unit) +
+      (hasRatio ? ` (${change(value / before.figure.value)})` : ''),
+    points.length,
+  ];
 }
 
 /** The figure's values as a line with their intervals, the newest as a dot. */

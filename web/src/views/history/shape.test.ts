@@ -7,6 +7,7 @@ import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   formatAddress,
   describeChange,
+  describeTrend,
   findChanges,
   findChangesOfSteps,
   parseFilter,
@@ -177,6 +178,40 @@ describe('over time', () => {
       ['a', 'os-default', 3, 1],
       ['b', 'os-default', 2, 0],
     ]);
+  });
+
+  test('nodes of a fleet that share a host name are told apart', () => {
+    const part = (node: string, at: string): Entry =>
+      entry(at, { id: `f.${node}~xz`, host: 'vm', tags: ['fleet:f'] });
+    const nodes = [part('n1', '1'), part('n2', '2')];
+    expect(findQuestions(nodes)).toEqual([]);
+    expect(collectOverTime(nodes, null).hosts.map((h) => h.host)).toEqual([
+      'vm (n1)',
+      'vm (n2)',
+    ]);
+  });
+
+  test('a trend is a change only where intervals do not overlap', () => {
+    const trend = (...ends: [number, number][]): string =>
+      describeTrend(
+        collectOverTime(
+          ends.map(([low, high], at) =>
+            entry(`${at + 1}`, {
+              figures: [
+                { name: 'x', unit: 's', value: (low + high) / 2, low, high },
+              ],
+            }),
+          ),
+          null,
+        ).hosts[0]!.points,
+      );
+    expect(trend([1, 3], [2, 4])).toBe(
+      'no change shown since 2026-01-01 00:00',
+    );
+    expect(trend([1, 3], [4, 6], [4, 6])).toBe(
+      'changed from 2.00 s to 5.00 s at 2026-01-02 00:00',
+    );
+    expect(trend([1, 3])).toBe('measured once');
   });
 
   test('a range of time selects points and changes, and is restored from an address', () => {

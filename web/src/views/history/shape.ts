@@ -2,6 +2,7 @@
 // question's figures over time with the machine's changes.
 
 import type { Entry, Figure, Filter, GateHistory } from '../../source';
+import { change, minute, quantity } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
 
 /** Records asked for at a time. */
@@ -138,6 +139,39 @@ export interface OverTime {
 
 const timeOf = (entry: Entry): number => Date.parse(entry.time);
 
+/** The host; with the node where a record is part of a fleet, whose nodes may share a name. */
+export function hostOf({ host, id, tags }: Entry): string {
+  const fleet = tags.find((tag) => tag.startsWith('fleet:'))?.slice(6);
+  const node =
+    fleet && id.startsWith(`${fleet}.`)
+      ? id.slice(fleet.length + 1).split('~')[0]!
+      : host;
+  return node === host ? host : `${host} (${node})`;
+}
+
+/** A figure in words; a change in per cent has its sign. */
+export const figureText = (
+  value: number,
+  unit: string,
+  places?: number,
+): string =>
+  unit === '%' ? change(1 + value / 100) : quantity(value, unit, places);
+
+/** The latest change that intervals of neighbours show, if any, as the end of a sentence. */
+export function describeTrend(points: readonly Point[]): string {
+  const [first] = points;
+  if (!first || points.length < 2) return 'measured once';
+  for (let at = points.length - 1; at > 0; at -= 1) {
+    const [a, b] = [points[at - 1]!.figure, points[at]!.figure];
+    if (
+      (a.high ?? Infinity) < (b.low ?? 0) ||
+      (b.high ?? Infinity) < (a.low ?? 0)
+    )
+      return `changed from ${figureText(a.value, a.unit)} to ${figureText(b.value, b.unit)} at ${minute(points[at]!.entry.time)}`;
+  }
+  return `no change shown since ${minute(first.entry.time)}`;
+}
+
 /** A figure's values per host, oldest first, and the times when the machine changed. */
 export function collectOverTime(
   entries: readonly Entry[],
@@ -156,7 +190,7 @@ export function collectOverTime(
       ? { entry, time: timeOf(entry), figure }
       : null;
   });
-  const hosts = groupBy(points, ({ entry }) => entry.host);
+  const hosts = groupBy(points, ({ entry }) => hostOf(entry));
   return {
     figures,
     hosts: [...hosts].map(([host, points]) => ({ host, points })),
@@ -170,7 +204,8 @@ export function findChanges(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];
   for (const entry of oldestFirst) {
-    const { host, machine, program, subject } = entry;
+    const { machine, program, subject } = entry;
+    const host = hostOf(entry);
     /** Stores the value; returns the known one if it differed. */
     const replace = (what: string, now: string | null): string | null => {
       const known = last.get(`${what}\n${host}`) ?? now;

@@ -454,7 +454,7 @@ function showCompare(held: HistoryState): void {
         'p',
         { role: 'status' },
         chosen.length === 1
-          ? 'Choose another record of the same kind to compare.'
+          ? `Choose another ${nameKind(chosen[0]!.schema)} to compare. Disabled boxes: another kind, or no figure in common.`
           : `${chosen.length} records are chosen; two can be compared.`,
       ),
     );
