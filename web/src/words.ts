@@ -57,24 +57,13 @@ export async function copy(text: string): Promise<boolean> {
 const VARIABLES = /(?<= env)(?: [A-Za-z_]\w*=\S+){3,}(?= )/;
 
 /** A command line with a copy button; environment variables are folded, and copied too. */
-export function commandLine(
-  text: string,
-  purpose = 'the command',
-): HTMLElement {
+export function commandLine(text: string, what = 'the command'): HTMLElement {
+  const code = h('code', text.replace(VARIABLES, ' …'));
+  const line = h('div.command', code, copyButton(text, what));
   const variables = VARIABLES.exec(text)?.[0].trim();
-  const line = h(
-    'div.command',
-    h('code', variables ? text.replace(VARIABLES, ' …') : text),
-    copyButton(text, purpose),
-  );
-  const what = `…: ${count(variables?.split(' ').length, 'environment variable')}, copied too`;
-  return variables
-    ? h(
-        'div',
-        line,
-        h('details.muted', h('summary', what), h('code', variables)),
-      )
-    : line;
+  if (!variables) return line;
+  const summary = h('summary', '…: environment variables, copied too');
+  return h('div', line, h('details.muted', summary, h('code', variables)));
 }
 
 /** A sentence of a record, in which `backticks` mark code. */

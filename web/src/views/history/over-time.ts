@@ -6,7 +6,6 @@ import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
 import { items } from '../../fields';
-import { mapNumber } from '../../numbers';
 import { seriesLook } from '../../plot';
 import type { GateRecord } from '../../records';
 import type { Entry, Listing } from '../../source';
@@ -52,7 +51,9 @@ export function overTimePart(
       dispose: () => undefined,
     };
   const isGate = subject.startsWith('gate · ');
-  const newest = listing.records[0]!.id;
+  const newest = [...listing.records].sort((a, b) =>
+    b.time.localeCompare(a.time),
+  )[0]!;
   let gate: GateRecord | null = null;
   const verdict = h('p.verdict');
   const changes = h('ul.changes');
@@ -80,17 +81,17 @@ export function overTimePart(
       zoom,
     });
     if (!isGate) return plan;
-    const limit = mapNumber(benchmark?.min_effect, (share) => share * 100);
-    plan.panel!.rules = [
+    const isRate = benchmark?.metric?.better === 'higher';
+    const effect = benchmark?.min_effect ?? 0;
+    const limit = isRate ? -effect / (1 + effect) : effect;
+    const { panel } = plan;
+    panel!.rules = [
       { y: 0, label: 'base' },
-      ...(limit ? [{ y: limit, label: 'limit', dash: '4 3' }] : []),
-      ...(plan.panel!.rules ?? []),
+      ...(effect ? [{ y: limit * 100, label: 'limit', dash: '4 3' }] : []),
+      ...(panel!.rules ?? []),
     ];
-    plan.panel!.y = {
-      ...plan.panel!.y,
-      hasZero: true,
-      title: `slowdown of ${figure} against base`,
-    };
+    const title = `${benchmark && !isRate ? 'slowdown' : 'change'} of ${figure} against base`;
+    panel!.y = { ...panel!.y, hasZero: true, title };
     return plan;
   };
   const zoom = (next: TimeRange | null): void => {
@@ -109,12 +110,11 @@ export function overTimePart(
     },
   );
   const drawn = chart(plan());
-  let isShown = true;
   if (isGate)
-    void page.source.load(newest).then(
+    void page.source.load(newest.id).then(
       (record) => {
         gate = record as GateRecord;
-        if (isShown) drawn.redraw(plan());
+        if (drawn.element.isConnected) drawn.redraw(plan());
       },
       () => undefined,
     );
@@ -141,7 +141,6 @@ export function overTimePart(
   return {
     element,
     dispose: () => {
-      isShown = false;
       drawn.dispose();
       commits.dispose();
     },
@@ -149,16 +148,12 @@ export function overTimePart(
 }
 
 /** How a figure changed on each host, those where it did first. */
-function describeTrends(figure: string, { hosts }: OverTime): string {
-  const all = hosts
+const describeTrends = (figure: string, { hosts }: OverTime): string =>
+  `${hosts
     .map(({ host, points }) => `${figure} on ${host}: ${describeTrend(points)}`)
-    .sort(
-      (a, b) =>
-        Number(b.includes(': changed')) - Number(a.includes(': changed')),
-    );
-  const more = all.length - MAX_TRENDS;
-  return `${all.slice(0, MAX_TRENDS).join('; ')}${more > 0 ? `; and ${more} more` : ''}.`;
-}
+    .sort((a, b) => +b.includes(': changed') - +a.includes(': changed'))
+    .slice(0, MAX_TRENDS)
+    .join('; ')}${hosts.length > MAX_TRENDS ? ' …' : '.'}`;
 
 /** The gates of a benchmark from commit to commit; empty for other questions. */
 function commitsSlot(

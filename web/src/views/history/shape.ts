@@ -163,10 +163,9 @@ export function describeTrend(points: readonly Point[]): string {
   if (!first || points.length < 2) return 'measured once';
   for (let at = points.length - 1; at > 0; at -= 1) {
     const [a, b] = [points[at - 1]!.figure, points[at]!.figure];
-    if (
-      (a.high ?? Infinity) < (b.low ?? 0) ||
-      (b.high ?? Infinity) < (a.low ?? 0)
-    )
+    const isBelow = (x: Figure, y: Figure): boolean =>
+      x.high !== null && y.low !== null && x.high < y.low;
+    if (isBelow(a, b) || isBelow(b, a))
       return `changed from ${figureText(a.value, a.unit)} to ${figureText(b.value, b.unit)} at ${minute(points[at]!.entry.time)}`;
   }
   return `no change shown since ${minute(first.entry.time)}`;

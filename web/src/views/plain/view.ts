@@ -19,7 +19,7 @@ import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
 import { composeHeadline } from './headline';
-import { predictionParts, topologyDiffParts } from './parts';
+import { predictionPart, topologyDiffParts } from './parts';
 
 /** Maximum of shown characters and rows; the copied record has all. */
 const MAX_SHOWN = 100_000;
@@ -164,10 +164,7 @@ export function plainView(record: AnyRecord): View {
   const kind = parseSchema(record.schema)?.name ?? '';
   const [parts, shown] =
     kind === 'prediction'
-      ? [
-          predictionParts(record as never),
-          /^(place|search|metric|unit|better|med)/,
-        ]
+      ? [[predictionPart(record as never)], /^(place|metric|unit|bett|med)/]
       : kind === 'topology-diff'
         ? [topologyDiffParts(record as never), /./]
         : [[], /^(flat|cannot_tell)$/];
