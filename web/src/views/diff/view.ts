@@ -1,15 +1,24 @@
 // Two records compared: changes of the machine and of the figures.
 
-import { chart } from '../../chart';
+import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { minute } from '../../format';
+import { type Look, ratioAxis, seriesColour } from '../../plot';
 import type { DiffRecord } from '../../records';
+import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { type TableCell, tableElement, numberColumns } from '../../table';
 import { type Page, type Part, type View, stack } from '../../view';
 import { section, recordLink } from '../../words';
-import { ratioPlan } from './plan';
-import { figureRows, ratioRows, toSentence } from './shape';
+import {
+  type RatioRow,
+  VERDICTS,
+  changeText,
+  figureRows,
+  ratioRows,
+  ratioSummary,
+  toSentence,
+} from './shape';
 
 /** Draws a `pinwise.diff/1`. */
 export function diffView(record: AnyRecord, _page: Page): View {
@@ -77,4 +86,51 @@ function figureTable(diff: DiffRecord): HTMLElement {
     columns: ['Figure', ...numberColumns('A', 'B', 'B over A'), 'Verdict'],
     rows,
   });
+}
+
+const LOOKS: Readonly<Record<string, Look>> = {
+  lower: { shape: 'triangle', turn: -90, colour: seriesColour(0) },
+  higher: { shape: 'triangle', turn: 90, colour: seriesColour(0) },
+  same: { shape: 'square' },
+};
+
+/** Ratios with their intervals, a row each. */
+export function ratioPlan(
+  rows: readonly RatioRow[],
+  name: string,
+  axis: string,
+  summary = ratioSummary(rows),
+): ChartPlan {
+  const ends = ratioRange(
+    rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
+    0.02,
+  );
+  return {
+    name,
+    summary,
+    panel: {
+      height: 28 * rows.length,
+      x: ratioAxis(axis, ends),
+      y: {
+        title: 'Figure',
+        names: rows.map((r) => r.name),
+        words: rows.map((r) => VERDICTS[r.verdict] ?? r.verdict),
+      },
+      rules: [{ x: 1 }],
+      series: [
+        {
+          interval: 'x',
+          size: 5,
+          points: rows.map((r, y) => ({
+            ...(LOOKS[r.verdict] ?? { isHollow: true }),
+            x: r.ratio,
+            y,
+            low: r.low,
+            high: r.high,
+            tooltip: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
+          })),
+        },
+      ],
+    },
+  };
 }

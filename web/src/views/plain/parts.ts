@@ -8,7 +8,7 @@ import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
 import { tableElement } from '../../table';
 import type { Part } from '../../view';
-import { ratioPlan } from '../diff/plan';
+import { ratioPlan } from '../diff/view';
 import { isUnknown, rankPlacements } from './headline';
 
 /** The ranking of predicted placements, with their changes and costs. */
