@@ -74,7 +74,7 @@ export function overTimePart(
       verdict,
       benchmark
         ? `${figure}: ${benchmark.change || '–'}, ${benchmark.standing} in the newest gate.`
-        : describeTrends(figure, whole),
+        : !isGate && describeTrends(figure, whole),
     );
     const plan = overTimePlan(subject, figure, data, listing.total, page, {
       range,

@@ -73,7 +73,10 @@ function questionRow(question: Question): TableCell[] {
       { href: formatAddress({ subject, host: newest.entry.host }) },
       subject,
     ),
-    `${figure} on ${host}: ${describeTrend(points)}`,
+    // Figures of a gate are changes themselves.
+    unit === '%'
+      ? formatVerdict(newest.entry)
+      : `${figure} on ${host}: ${describeTrend(points)}`,
     sparkline(question),
     h(
       'a',

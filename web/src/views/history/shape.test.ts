@@ -208,8 +208,8 @@ describe('over time', () => {
     expect(trend([1, 3], [2, 4])).toBe(
       'no change shown since 2026-01-01 00:00',
     );
-    expect(trend([1, 3], [4, 6], [4, 6])).toBe(
-      'changed from 2.00 s to 5.00 s at 2026-01-02 00:00',
+    expect(trend([1, 3], [2, 4], [4, 6])).toBe(
+      'changed from 2.00 s to 5.00 s since 2026-01-01 00:00',
     );
     expect(trend([1, 3])).toBe('measured once');
   });

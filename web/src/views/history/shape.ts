@@ -157,18 +157,20 @@ export const figureText = (
 ): string =>
   unit === '%' ? change(1 + value / 100) : quantity(value, unit, places);
 
-/** The latest change that intervals of neighbours show, if any, as the end of a sentence. */
+/** How the newest figure differs from those before, as far as intervals do not overlap; as the
+ * end of a sentence. */
 export function describeTrend(points: readonly Point[]): string {
   const [first] = points;
-  if (!first || points.length < 2) return 'measured once';
-  for (let at = points.length - 1; at > 0; at -= 1) {
-    const [a, b] = [points[at - 1]!.figure, points[at]!.figure];
-    const isBelow = (x: Figure, y: Figure): boolean =>
-      x.high !== null && y.low !== null && x.high < y.low;
-    if (isBelow(a, b) || isBelow(b, a))
-      return `changed from ${figureText(a.value, a.unit)} to ${figureText(b.value, b.unit)} at ${minute(points[at]!.entry.time)}`;
-  }
-  return `no change shown since ${minute(first.entry.time)}`;
+  const now = points.at(-1)?.figure;
+  if (!first || !now || points.length < 2) return 'measured once';
+  const isBelow = (a: Figure, b: Figure): boolean =>
+    a.high !== null && b.low !== null && a.high < b.low;
+  const before = [...points]
+    .reverse()
+    .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));
+  return before
+    ? `changed from ${figureText(before.figure.value, now.unit)} to ${figureText(now.value, now.unit)} since ${minute(before.entry.time)}`
+    : `no change shown since ${minute(first.entry.time)}`;
 }
 
 /** A figure's values per host, oldest first, and the times when the machine changed. */
