@@ -166,7 +166,7 @@ function explanations(machine: Machine): HTMLElement[] {
   const caches = describeCaches(machine);
   return [
     describeDifference(machine),
-    'Boxes of CPUs: dotted ones this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
+    'Dashed frames are NUMA nodes. CPUs are dotted if this process may not use them, dashed if offline. Arrow keys go from CPU to CPU, Enter chooses one.',
     caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
   ]
     .filter(Boolean)
