@@ -55,6 +55,7 @@ export function overTimePart(
     b.time.localeCompare(a.time),
   )[0]!;
   let gate: GateRecord | null = null;
+  let isDisposed = false;
   const verdict = h('p.verdict');
   const changes = h('ul.changes');
   const plan = (): ChartPlan => {
@@ -114,7 +115,7 @@ export function overTimePart(
     void page.source.load(newest.id).then(
       (record) => {
         gate = record as GateRecord;
-        if (drawn.element.isConnected) drawn.redraw(plan());
+        if (!isDisposed) drawn.redraw(plan());
       },
       () => undefined,
     );
@@ -141,6 +142,7 @@ export function overTimePart(
   return {
     element,
     dispose: () => {
+      isDisposed = true;
       drawn.dispose();
       commits.dispose();
     },
