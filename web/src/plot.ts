@@ -206,7 +206,7 @@ export function labelOf(
   const [first = 0, second = 0] = ticks;
   const most = Math.max(...ticks.map(Math.abs));
   const places = digits(most) - digits(second - first) + 1;
-  const isFine = axis.type !== 'log' && places > 3 && places < 9;
+  const isFine = axis.type !== 'log' && places > 3;
   return visible((axis.label ?? String)(value, isFine ? places : 3));
 }
 

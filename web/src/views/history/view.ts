@@ -447,17 +447,9 @@ function showCompare(held: HistoryState): void {
     held.compare.replaceChildren();
     return;
   }
-  if (chosen.length !== 2) {
-    fill(
-      held.compare,
-      h(
-        'p',
-        { role: 'status' },
-        chosen.length === 1
-          ? `Choose another ${nameKind(chosen[0]!.schema)} to compare. Disabled boxes: another kind, or no figure in common.`
-          : `${chosen.length} records are chosen; two can be compared.`,
-      ),
-    );
+  if (chosen.length === 1) {
+    const words = `Choose another ${nameKind(chosen[0]!.schema)} to compare. Disabled boxes: another kind, or no figure in common.`;
+    fill(held.compare, h('p', { role: 'status' }, words));
     return;
   }
   const [a, b] = sortByTime(chosen[0]!, chosen[1]!);

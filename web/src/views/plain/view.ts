@@ -108,10 +108,6 @@ function formatValue(name: string, value: unknown): string {
 }
 
 function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
-  // The other fields only repeat what the sentence says.
-  const sentences = rows.map((row) => row['sentence']);
-  if (sentences.every((one) => typeof one === 'string'))
-    return h('ul', ...sentences.map((one) => h('li', one)));
   const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const repeats = (column: string, at: number): boolean =>
     all
