@@ -17,9 +17,10 @@ const readRecord = (kind: string): AnyRecord =>
 const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   applied: [
     'sleep (21742): 1 thread placed on CPU 0 for 500 ms; none of them ran meanwhile.',
+    'pinwise top --pid 21742',
   ],
   'fleet-status': ['Fleet try: 2 of 2 nodes done.', 'pinwise fleet report try'],
-  kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.'],
+  kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
     '2 threads can be placed in 1 way, not counting swaps of equal units.',
     'pinwise search -- PROGRAM',
@@ -32,7 +33,10 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'Latency alone divides 6 CPUs into 2 last-level caches.',
     'pinwise topology',
   ],
-  'rule-change': ['Rule x moved sleep (22488) from CPUs 0-1 to CPU 0.'],
+  'rule-change': [
+    'Rule x moved sleep (22488) from CPUs 0-1 to CPU 0.',
+    'pinwise top --pid 22488',
+  ],
   rules: [
     '1 rule would affect 1 process now.',
     'pinwise apply rules run rules.toml',

@@ -14,11 +14,18 @@ type Headline = readonly [sentence: string, next?: NamedCommand | null];
 const processName = (name: unknown, id: unknown): string =>
   `${text(name) || 'the process'} (${number(id) ?? '?'})`;
 
+/** Shows where the threads of a process run. */
+const watchCommand = (pid: unknown): NamedCommand => [
+  'Watch its threads',
+  `pinwise top${number(pid) === null ? '' : ` --pid ${number(pid)}`}`,
+];
+
 function composeApplied(record: Records.Applied): Headline {
   const { service, observed_share: share, asked_cpus: asked } = record;
   const isPartial = record.granted_cpus !== asked;
   return [
     `${processName(service?.name, service?.pid)}: ${count(record.threads, 'thread')} placed on ${nameCpus(record.granted_cpus)}${isPartial ? ` (requested: ${text(asked)})` : ''} for ${seconds(record.elapsed_s)}; ${number(share) === null ? 'none of them ran meanwhile' : `there in ${percent(share)} of ${count(record.observations, 'look')}`}.`,
+    watchCommand(service?.pid),
   ];
 }
 
@@ -49,6 +56,10 @@ function composeKernel(record: Records.KernelRecord): Headline {
       : quantity(moved / 1e9, 'GB/s');
   return [
     `${text(record.kernel)}: ${rate} with ${count(record.threads, 'thread')}, in ${seconds(record.seconds)}.`,
+    [
+      'Measure how it scales',
+      `pinwise bench ${shellWords([text(record.kernel)])}`,
+    ],
   ];
 }
 
@@ -118,6 +129,7 @@ function composeRuleChange(record: Records.RuleChange): Headline {
   );
   return [
     `${rule ? `Rule ${rule}` : 'No rule applies:'} ${verb ?? 'changed'} ${processName(record.name, record.process)}${from && ` from ${nameCpus(from)}`}${to && ` to ${nameCpus(to)}`}${number(record.nice) === null ? '' : `, nice ${record.nice}`}${why && `: ${why}`}.`,
+    watchCommand(record.process),
   ];
 }
 

@@ -56,6 +56,7 @@ const NAMES: Readonly<Record<string, string>> = {
   groups: 'groups of CPUs',
   inside_ns: 'within',
   outside_ns: 'to the nearest other',
+  rate: 'rate per second',
   returned: 'threads restored',
   seconds: 'duration',
   to: 'CPUs now',
