@@ -326,6 +326,11 @@ test('every arm is advised once, the one to use first', () => {
     ['Failed', ['c']],
     ['Screened out', ['d']],
   ]);
+  const small = { kind: 'leave_alone', not_recommended: 'small_gain' } as const;
+  expect(said(comparison({ best: null, verdict: small }))[0]).toEqual([
+    'Use',
+    ['a'],
+  ]);
   expect(said(comparison({ stopped: null }))).toEqual([]);
 });
 

@@ -156,9 +156,10 @@ export interface Head {
 const AHEAD = 'Ahead, but not recommended';
 
 /** Is the best arm not recommended? Older records say so in their advice only. */
-const isWithheld = ({ verdict }: Comparison): boolean =>
-  Boolean(verdict?.not_recommended) ||
-  /^No placement is recommended/.test(verdict?.advice ?? '');
+const isWithheld = ({ best, verdict }: Comparison): boolean =>
+  Boolean(best) &&
+  (Boolean(verdict?.not_recommended) ||
+    /^No placement is recommended/.test(verdict?.advice ?? ''));
 
 /** Reads what a reader sees first: the verdict and its headline figure. */
 export function readHead(record: Comparison): Head {
@@ -167,7 +168,7 @@ export function readHead(record: Comparison): Head {
   // The table of programs has the limits.
   for (const { name, limit } of record.joint?.programs ?? [])
     if (limit) sentence = sentence.split(` ${name}, limit `)[0]!;
-  if (isEnded && record.best && sentence && isWithheld(record))
+  if (isEnded && sentence && isWithheld(record))
     sentence = `${AHEAD}: ${sentence.replace(' is best: ', ' is ')}`;
   return {
     isEnded,
