@@ -53,7 +53,9 @@ export function metricName({ metric }: Comparison): string {
   const pattern = /^regex:(.*?)( higher| lower)?$/.exec(metric?.name ?? '');
   const unit = pattern?.[1]!.replace(/\(.*\)/, '').trim() ?? '';
   const name = metric?.label || metric?.name || 'the metric';
-  return /^[\p{L}%]+(\/[\p{L}]+)?$/u.test(unit) ? `${name}, ${unit}` : name;
+  return /^[\p{L}%]+(\/[\p{L}]+)?$/u.test(unit)
+    ? `own figure in ${unit}`
+    : name;
 }
 
 /** Every arm over the baseline; null without contrasts. */
