@@ -117,6 +117,12 @@ const UNUSED: Readonly<Record<string, string>> = {
     'export const geoCentroid = no, geoGraticule10 = no, geoPath = no;',
   // Plot's warnings are for its callers; readers of the page cannot act on them.
   'warnings.js': 'export const warn = no, consumeWarnings = () => 0;',
+  // Lines are straight, or steps.
+  'curve.js': `import { curveLinear, curveStepAfter } from 'd3';
+    export const curveAuto = (context) => curveLinear(context);
+    export const maybeCurve = (curve) =>
+      curve === 'step-after' ? curveStepAfter : curveLinear;
+    export const maybeCurveAuto = maybeCurve;`,
   'projection.js': `export const applyPosition = no, createProjection = no,
     getGeometryChannels = no, hasProjection = () => false, project = no,
     projectionAspectRatio = no, xyProjection = no;`,
