@@ -72,7 +72,7 @@ test('the table has every figure, unknown ones empty', () => {
     '−50.0 % (−60.0 % to −40.0 %)',
     'lower',
   ]);
-  expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'inconclusive']);
+  expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'only in A']);
   expect(changeText({ ratio: null })).toBeNull();
   expect(figureRows({})).toEqual([]);
 });

@@ -69,7 +69,11 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
     withSpan(f.a, f.a_low, f.a_high, (v) => quantity(v, f.unit)),
     withSpan(f.b, f.b_low, f.b_high, (v) => quantity(v, f.unit)),
     changeText(f),
-    VERDICTS[f.verdict ?? ''] ?? f.verdict ?? null,
+    typeof f.b !== 'number'
+      ? 'only in A'
+      : typeof f.a !== 'number'
+        ? 'only in B'
+        : (VERDICTS[f.verdict ?? ''] ?? f.verdict ?? null),
   ]);
 }
 

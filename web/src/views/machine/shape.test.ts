@@ -203,7 +203,7 @@ describe('units', () => {
       flat(buildUnits(machine), 'cluster').map((unit) => unit.names[0]),
     ).toEqual(['L2 · 2 MiB', 'L2 · 2 MiB']);
     expect(describeCaches(machine)).toEqual([
-      '2 × L2 2 MiB for 2 CPUs',
+      '2 × L2 2 MiB, each for 2 CPUs',
       'L3 for 4 CPUs',
     ]);
   });

@@ -173,17 +173,19 @@ const divideRest = (
   inner: readonly UnitLevel[],
 ): Unit[] => (cpus ? divideIntoUnits(cpus, inner) : []);
 
-/** The machine's caches in words, equal ones together: "4 × L3 32 MiB for 8 CPUs". */
+/** The machine's caches in words, equal ones together: "4 × L3 32 MiB, each for 8 CPUs". */
 export function describeCaches(machine: Machine): string[] {
   const sorted = [...machine.caches].sort(
     (a, b) => a.level - b.level || a.type.localeCompare(b.type),
   );
   const words = sorted.map((cache) => {
     const size = cache.bytes === null ? '' : ` ${formatSize(cache.bytes)}`;
-    return `${cacheName(cache)}${size} for ${cache.cpus.length === 1 ? 'each CPU' : `${cache.cpus.length} CPUs`}`;
+    return `${cacheName(cache)}${size}, ${cache.cpus.length === 1 ? 'one for each CPU' : `each for ${cache.cpus.length} CPUs`}`;
   });
   return [...groupBy(words, (one) => one)].map(([one, all]) =>
-    all.length > 1 ? `${all.length} × ${one}` : one,
+    all.length > 1
+      ? `${all.length} × ${one}`
+      : one.replace(', each for', ' for'),
   );
 }
 

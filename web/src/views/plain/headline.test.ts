@@ -23,7 +23,6 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
     '2 threads can be placed in 1 way, not counting swaps of equal units.',
-    'pinwise search -- PROGRAM',
   ],
   prediction: [
     'shape:llc=2,core=8,cpu=8 is predicted best: −9.7 % cost against os-default (−16.4 % to −2.3 %); predictions off by 2.6 % (median of 4).',

@@ -67,7 +67,9 @@ function composePlacements(record: Records.PlacementsRecord): Headline {
   const most = items(record.threads).at(-1);
   return [
     `${count(most?.threads, 'thread')} can be placed in ${text(most?.placements) || '–'} ${most?.placements === '1' ? 'way' : 'ways'}, not counting swaps of equal units.`,
-    ['Find the fastest', 'pinwise search -- PROGRAM'],
+    most?.placements === '1'
+      ? null
+      : ['Find the fastest', 'pinwise search -- PROGRAM'],
   ];
 }
 

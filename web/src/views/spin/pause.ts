@@ -103,7 +103,7 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
   return asCards(
     tableElement({
       caption:
-        'Medians with 95 % intervals; two levels: at times the other CPU of the core was busy',
+        'Medians with 95 % intervals; two levels: it took two different times, as beside a busy SMT sibling',
       columns: [
         'CPU',
         ...numberColumns('Time', '95 %', 'Cycles', '95 %', 'Clock'),
