@@ -424,11 +424,12 @@ fn an_attached_process_goes_on_and_may_end() {
             "--format", "json", "spin", "attach", "--for", &time, "--pid", &pid,
         ])
     });
-    // On a busy machine the thread that waits may get far less CPU time than the one that works.
+    // Both take turns; on a busy machine the one that waits may get far less CPU time than the one
+    // that works.
     let threads = record["threads"].as_array().unwrap();
     let has_spinner = threads.iter().any(|thread| {
         let [spin_s, cpu_s] = ["spin_s", "cpu_s"].map(|field| thread[field].as_f64().unwrap());
-        spin_s > 0.5 * cpu_s
+        spin_s > 0.25 * cpu_s
     });
     assert!(has_spinner, "{record:#}");
     assert_eq!(record["exit"], Value::Null);
