@@ -1,6 +1,6 @@
 //! The known algorithms of waiters, each with its source.
 //!
-//! Rows are data: [`Algorithm::wait`] applies them to a machine.
+//! Rows are data, from which the waits of a machine are computed.
 
 mod dotnet;
 mod languages;

@@ -393,7 +393,11 @@ fn overall_sentence(figures: &[FigureChange]) -> String {
     let shared: Vec<&&FigureChange> = listed.iter().filter(is_in_both).collect();
     if shared.is_empty() {
         let only: Vec<String> = only.into_iter().flatten().collect();
-        return format!("A and B have no figure in common: {}.", only.join(", "));
+        let what = match listed.first().is_some_and(|figure| figure.over.is_some()) {
+            true => "arm",
+            false => "figure",
+        };
+        return format!("A and B have no {what} in common: {}.", only.join(", "));
     }
     let words = [
         (ChangeVerdict::Lower, "lower in B"),
@@ -432,7 +436,7 @@ mod tests {
         ];
         assert_eq!(
             overall_sentence(&alone),
-            "A and B have no figure in common: 1 only in A, 2 only in B."
+            "A and B have no arm in common: 1 only in A, 2 only in B."
         );
         let mut all = alone.to_vec();
         all.push(figure("w", Some(1.0), Some(1.1)));

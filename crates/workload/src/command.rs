@@ -166,7 +166,7 @@ pub enum SweepError {
     /// A parameter appears twice.
     #[error("'{0}' is given twice")]
     Twice(String),
-    /// More than [`MAX_COMMANDS`] combinations.
+    /// More combinations than are allowed.
     #[error("the parameters make more than {MAX_COMMANDS} commands")]
     TooMany,
 }
