@@ -144,9 +144,10 @@ impl WaitPlaces {
 
     fn find_own(&mut self, pid: i32, call: BlockedCall) -> (Option<Box<str>>, Option<BlockedIn>) {
         let mut blocked_in = None;
-        self.read_program(pid, call.instruction);
-        if self.programs.get(&pid).is_some_and(|program| program.is_go) {
-            return (Some(GO_SCHEDULER.into()), None);
+        match self.read_program(pid, call.instruction) {
+            None => return (None, None),
+            Some(program) if program.is_go => return (Some(GO_SCHEDULER.into()), None),
+            Some(_) => {}
         }
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
@@ -169,7 +170,6 @@ impl WaitPlaces {
         let length = sys::read_memory(pid, call.stack_pointer, &mut copy)?;
         let known = [(stack_register, call.stack_pointer)];
         let mut registers = unwind::Registers::new(arch, call.instruction, known);
-        self.read_program(pid, call.instruction)?;
         let program = self.programs.get(&pid)?;
         let process = MappedProcess {
             pid,
@@ -209,7 +209,7 @@ impl WaitPlaces {
     }
 
     /// Reads the mappings of a process, again if none of them contains the instruction.
-    fn read_program(&mut self, pid: i32, instruction: u64) -> Option<()> {
+    fn read_program(&mut self, pid: i32, instruction: u64) -> Option<&Program> {
         let is_known = self.programs.contains_key(&pid);
         if !is_known && self.programs.len() >= MAX_PROCESSES {
             return None;
@@ -218,7 +218,7 @@ impl WaitPlaces {
         if program.maps.find(instruction).is_none() && program.generation < MAX_READS {
             program.read(pid);
         }
-        Some(())
+        Some(program)
     }
 
     fn identify(&mut self, pid: i32, address: u64) -> Option<Function> {
