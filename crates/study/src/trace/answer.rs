@@ -300,11 +300,7 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         (None, Cause::Waiting(_) | Cause::Blocked) => &["blocked"],
         (None, _) => &[],
     };
-    let advised = checks.iter().find_map(|check| {
-        let mut findings = record.findings.iter();
-        findings.find(|finding| finding.check == *check && !finding.advice.is_empty())
-    });
-    let advised = advised.map(|finding| finding.advice.clone());
+    let advised = checks.iter().find_map(|check| find_advice(record, check));
     // What does not exist has no functions.
     let is_simulated = record.tier == TraceTier::Simulated;
     let with_spin_attach = |profile: String| match spin_target(record) {
@@ -313,10 +309,10 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
     };
     let more = match cause {
         Cause::Queued(QueuedBy::Others) if find_mask(record).is_some() => advise_mask(record),
-        Cause::Queued(_) if times.is_much_at_lock() => advise_lock(record),
+        Cause::Queued(_) if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Queued(_) => advise_spin_attach(record),
         _ if advised.is_some() || is_simulated => None,
-        Cause::Work if times.is_much_at_lock() => advise_lock(record),
+        Cause::Work if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Work if !never_blocks(record) => advise_profile(record, "it runs", ""),
         Cause::Work => advise_profile(record, "it runs", "").map(with_spin_attach),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
@@ -340,9 +336,10 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
     said.join(" ")
 }
 
-fn advise_lock(record: &TraceRecord) -> Option<String> {
+/// The advice of the finding with this name.
+fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
     let mut findings = record.findings.iter();
-    let found = findings.find(|finding| finding.check == "lock_waits")?;
+    let found = findings.find(|finding| finding.check == check && !finding.advice.is_empty())?;
     Some(found.advice.clone())
 }
 

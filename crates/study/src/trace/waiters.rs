@@ -26,7 +26,7 @@ const NOTABLE: f64 = 0.1;
 /// Names of threads in a sentence.
 const NAMED: usize = 3;
 /// Fewer wake-ups say too little about who wakes whom.
-const MIN_WAKES: u64 = 20;
+pub(super) const MIN_WAKES: u64 = 20;
 /// The function of Python that takes the lock inside its locks, conditions, events and queues.
 pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
 /// The function of Python that takes its global lock.
@@ -269,12 +269,20 @@ pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> Strin
     shown.join(", ")
 }
 
-/// The thread that mostly woke these, `, woken by feeder (12)`; empty if that is not known.
-pub(super) fn name_waker<'a>(threads: impl Iterator<Item = &'a BlockedThread>) -> String {
+/// How often each thread, with its name, woke these.
+pub(super) fn tally_wakers<'a>(
+    threads: impl Iterator<Item = &'a BlockedThread>,
+) -> BTreeMap<(i32, &'a str), u64> {
     let mut by: BTreeMap<(i32, &str), u64> = BTreeMap::new();
     for waker in threads.flat_map(|thread| &thread.woken_by) {
         *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
     }
+    by
+}
+
+/// The thread that mostly woke these, `, woken by feeder (12)`; empty if that is not known.
+pub(super) fn name_waker<'a>(threads: impl Iterator<Item = &'a BlockedThread>) -> String {
+    let by = tally_wakers(threads);
     let all: u64 = by.values().sum();
     let most = by.into_iter().max_by_key(|(_, times)| *times);
     match most {
@@ -309,10 +317,7 @@ pub(super) fn describe_wakers(
     let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
     let group = waiting.iter().filter(|thread| thread.what == *what);
     let members: BTreeSet<i32> = group.clone().map(|thread| thread.thread).collect();
-    let mut by: BTreeMap<(i32, &str), u64> = BTreeMap::new();
-    for waker in group.clone().flat_map(|thread| &thread.woken_by) {
-        *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
-    }
+    let by = tally_wakers(group.clone().copied());
     let known: u64 = by.values().sum();
     let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MOSTLY * known as f64;
     let inside = by

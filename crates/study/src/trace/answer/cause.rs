@@ -17,9 +17,8 @@ const GO_AWAKE: f64 = 0.5;
 const MUCH: f64 = 0.15;
 /// A thread that made at least this part of the wake-ups of the others is what they wait for …
 const WAKES: f64 = 0.5;
-/// … and one that made less than this part of so many is not.
+/// … and one that made less than this part is not.
 const HARDLY_WAKES: f64 = 0.1;
-const MIN_WAKES: u64 = 20;
 /// Threads that ran for this part of the time or more, and hardly ever two at once, took turns: by
 /// chance two would have run at once for a fifth of that time.
 const TURNS: f64 = 0.75;
@@ -211,12 +210,11 @@ fn find_saturated<'a>(record: &'a TraceRecord, times: &Times) -> Option<Cause<'a
 /// The part of the other threads' wake-ups by threads that this one made; `None` if too few are
 /// known.
 fn share_woken_by(record: &TraceRecord, by: &ThreadRecord) -> Option<f64> {
-    let others = list_others(record, by);
-    let wakers: Vec<_> = others.flat_map(|other| &other.woken_by).collect();
-    let all: u64 = wakers.iter().map(|waker| waker.times).sum();
-    let own = wakers.iter().filter(|waker| waker.thread == by.thread);
-    let own: u64 = own.map(|waker| waker.times).sum();
-    (all >= MIN_WAKES).then(|| own as f64 / all as f64)
+    let wakes = waiters::tally_wakers(list_others(record, by));
+    let all: u64 = wakes.values().sum();
+    let own = wakes.iter().filter(|((thread, _), _)| *thread == by.thread);
+    let own: u64 = own.map(|(_, times)| times).sum();
+    (all >= waiters::MIN_WAKES).then(|| own as f64 / all as f64)
 }
 
 /// Did the others mostly wait for threads? More of them would not help then.
