@@ -242,7 +242,7 @@ mod tests {
             (r"regex:Requests/sec:\s+([\d.]+) higher", "Requests/sec", ""),
             (
                 r"regex:(\d+) req/s higher",
-                "the program's own figure",
+                "the program's figure in req/s",
                 "req/s",
             ),
             (r"regex:took ([\d.]+)s lower", "took", "s"),

@@ -258,8 +258,12 @@ impl Metric {
     pub fn label(&self) -> String {
         match self {
             Self::BuiltIn(metric) => metric.label.to_owned(),
-            Self::Regex(regex, _) => pattern::find_name(regex.as_str())
-                .unwrap_or_else(|| "the program's own figure".to_owned()),
+            Self::Regex(regex, _) => {
+                pattern::find_name(regex.as_str()).unwrap_or_else(|| match self.printed_unit() {
+                    Some(unit) => format!("the program's figure in {unit}"),
+                    None => "the program's own figure".to_owned(),
+                })
+            }
             Self::Json(path, _) => path.text.clone(),
             Self::Prometheus(query, _) => query.to_string(),
             Self::Framework(..) => "time per operation".to_owned(),

@@ -190,19 +190,21 @@ fn seconds_of(unit: &str) -> Option<f64> {
     units.find(|(name, _)| *name == unit).map(|(_, s)| *s)
 }
 
-/// The name of a pattern's figure: the words before the number.
+/// The name of a pattern's figure: the last words before the number, or a percentile such as
+/// `99%`.
 pub(super) fn find_name(pattern: &str) -> Option<String> {
     let split = SplitPattern::split(pattern)?;
     if let Some(name) = split.group {
         return Some(name.to_owned());
     }
     let before = list_literals(split.before);
-    let last = before.rsplit(Option::is_none).next()?;
-    let text: String = last.iter().flatten().collect();
     let is_punctuation = |c: char| " :=\"'([{,<>-".contains(c);
-    let name = text.trim_matches(is_punctuation);
-    let is_word = name.chars().any(char::is_alphabetic);
-    is_word.then(|| name.split_whitespace().collect::<Vec<_>>().join(" "))
+    let is_name = |text: &String| text.chars().any(|c| c.is_alphabetic() || c == '%');
+    let texts = before.rsplit(Option::is_none);
+    let mut texts = texts.map(|text| text.iter().flatten().collect::<String>());
+    let name = texts.find(is_name)?;
+    let words = name.trim_matches(is_punctuation).split_whitespace();
+    Some(words.collect::<Vec<_>>().join(" "))
 }
 
 /// The unit after the number of a pattern.
@@ -255,7 +257,9 @@ mod tests {
         };
         for (pattern, name, unit) in [
             (r"(?P<p99>\d+)us", Some("p99"), Some("us")),
-            (r"p99[:=] *(\d+)", None, None),
+            (r"p99[:=] *(\d+)", Some("p99"), None),
+            (r"99%\s+([\d.]+)ms", Some("99%"), Some("ms")),
+            (r"took.*: (\d+)", Some("took"), None),
             (
                 r"\d+ ops, lat \(ms\): ([\d.]+)",
                 Some("ops, lat (ms)"),

@@ -48,15 +48,9 @@ const LOOKS: Readonly<Record<Standing, Look>> = {
   unknown: { isHollow: true },
 };
 
-/** The name of the metric, as the record has it; with the unit that its pattern finds: "req/s". */
-export function metricName({ metric }: Comparison): string {
-  const pattern = /^regex:(.*?)( higher| lower)?$/.exec(metric?.name ?? '');
-  const unit = pattern?.[1]!.replace(/\(.*\)/, '').trim() ?? '';
-  const name = metric?.label || metric?.name || 'the metric';
-  return /^[\p{L}%]+(\/[\p{L}]+)?$/u.test(unit)
-    ? `own figure in ${unit}`
-    : name;
-}
+/** The name of the metric, as the record has it. */
+export const metricName = ({ metric }: Comparison): string =>
+  metric?.label || metric?.name || 'the metric';
 
 /** Every arm over the baseline; null without contrasts. */
 export function ratioPlan(
