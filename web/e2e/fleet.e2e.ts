@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { joinUnits } from '../src/format';
-import { plainFigure } from '../src/views/fleet-report/record';
 import { Workspace, OUTPUT } from './pinwise';
 import { Site } from './site';
 
@@ -81,12 +80,7 @@ function reportFleet(): {
   return {
     workspace,
     file,
-    // The page calls it by the word of the field.
-    report: JSON.parse(
-      plainFigure(
-        JSON.stringify(workspace.json('record show', `${FLEET}.report`)),
-      ),
-    ) as FleetReport,
+    report: workspace.json('record show', `${FLEET}.report`) as FleetReport,
   };
 }
 

@@ -165,7 +165,7 @@ fn format_label(nodes: &Nodes, judged: &JudgedGroup, criterion: Criterion) -> St
             format!("{} · all {}{unit}", family.step, family.figures.len())
         }
         Criterion::Widths(place) => {
-            format!("{} · width of intervals", judged.population.steps[place])
+            format!("{} · noise", judged.population.steps[place])
         }
     }
 }

@@ -327,7 +327,7 @@ fn a_noisy_node_is_found_by_its_wide_intervals() {
         list_outliers(&report, OutlierKind::Figure),
         BTreeSet::from(["n9"])
     );
-    assert!(report.outliers[0].figure.contains("width of intervals"));
+    assert!(report.outliers[0].figure.contains("· noise"));
 }
 
 #[test]

@@ -52,16 +52,12 @@ export const withLabels = <T extends Pick<FleetFigure, 'step' | 'name'>>(
 ): (T & { label: string })[] =>
   items(figures).map((figure) => ({ ...figure, label: labelOf(figure) }));
 
-/** The word of the field for "width of intervals", a step's noise on a node. */
-export const plainFigure = (words: string): string =>
-  words.replaceAll('width of intervals', 'noise');
-
 /** The report of a record. */
 export function readReport(any: AnyRecord): Report {
   const record = any as FleetReport;
   return {
     ...record,
-    sentence: plainFigure(text(record.sentence)),
+    sentence: text(record.sentence),
     groups: items(record.groups).map((group) => ({
       ...group,
       identity: sortedEntries(group.identity),
@@ -73,14 +69,13 @@ export function readReport(any: AnyRecord): Report {
       )
       .map((one) => ({
         ...one,
-        figure: plainFigure(one.figure),
-        sentence: plainFigure(text(one.sentence)),
+        sentence: text(one.sentence),
       })),
     common: items(record.common).map((common) => ({
       ...common,
       nodes: [...list(common.nodes)],
-      figures: list(common.figures).map(plainFigure),
-      sentence: plainFigure(text(common.sentence)),
+      figures: [...list(common.figures)],
+      sentence: text(common.sentence),
       setting: text(common.setting),
     })),
   };

@@ -222,7 +222,7 @@ describe('a strip', () => {
   test('exists for outliers outside the figures as well, not for settings', () => {
     const outliers = [
       outlier('n1', 'wiring · latency'),
-      outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }),
+      outlier('n1', 'wiring · noise', { unit: '', typical: 0.1 }),
       outlier('n1', 'smt', { setting: 'off' }),
     ];
     const strips = groupStrips(

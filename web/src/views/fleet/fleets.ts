@@ -6,7 +6,6 @@ import type { Entry, Source } from '../../source';
 import { asCards, tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
-import { plainFigure } from '../fleet-report/record';
 import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
@@ -67,7 +66,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
     judged?.report &&
       h(
         'p.verdict',
-        `${judged.id}: ${plainFigure(judged.report.verdict)} `,
+        `${judged.id}: ${judged.report.verdict} `,
         recordLink(judged.report.id, 'Its report'),
       ),
     ...(newest.report
