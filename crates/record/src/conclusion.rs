@@ -77,8 +77,12 @@ impl Comparison {
         }
         let cpu_time = contrast.and_then(|c| c.cpu_time.as_ref());
         if let Some(cpu_time) = cpu_time.filter(|cpu_time| cpu_time.decides) {
-            let more = if cpu_time.ratio > 1.0 { "more" } else { "less" };
-            return format!("{more} CPU time");
+            let word = match (&self.verdict.kind, cpu_time.ratio > 1.0) {
+                (VerdictKind::Same, _) => "same",
+                (_, true) => "more",
+                (_, false) => "less",
+            };
+            return format!("{word} CPU time");
         }
         let word = match contrast.map(|c| &c.verdict) {
             Some(ContrastVerdict::Faster) => &self.metric.better_word,
@@ -108,11 +112,17 @@ impl Comparison {
             baseline,
             confidence,
             effect,
+            cpu_time,
             ..
         } = self.contrasts.iter().find(is_best).or(only)?;
+        let decisive = cpu_time.as_ref().filter(|cpu_time| cpu_time.decides);
+        let (effect, figure) = match decisive {
+            Some(cpu_time) => (&cpu_time.effect, "CPU time"),
+            None => (effect, self.metric.label.as_str()),
+        };
         let headline = HeadlineRecord::new(
             effect,
-            format!("{} of {arm} against {baseline}", self.metric.label),
+            format!("{figure} of {arm} against {baseline}"),
             format!(
                 "{} confidence, all arms and looks together",
                 round_percent(*confidence)

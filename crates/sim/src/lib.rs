@@ -343,6 +343,9 @@ impl SimulatedMachine {
             .filter(|_| self.has_neighbours())
             .map(|played| prepared.apply_effects_s(played.foreign_s));
         let drawn_foreign = noise.foreign_cpus.map(|cpus| cpus * wall_s);
+        // A recorded run of one thread that has no CPU waits for one.
+        let shares = noise.user_share.zip(noise.sys_share);
+        let queued_share = shares.map(|(user, sys)| (1.0 - user - sys).max(0.0));
         Run {
             user: Some(to_duration(wall_s * user_share)),
             system: Some(to_duration(wall_s * sys_share)),
@@ -351,6 +354,9 @@ impl SimulatedMachine {
                 migrations: played.map(|played| played.migrations),
                 ..Counts::default()
             },
+            queued: queued_share
+                .filter(|_| workload.threads == 1)
+                .map(|share| to_duration(wall_s * share)),
             threads: Some(workload.threads),
             granted: request.cpus.clone(),
             foreign_cpu: played_foreign.or(drawn_foreign).map(to_duration),

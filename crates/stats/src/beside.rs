@@ -70,6 +70,15 @@ impl CpuUse {
         };
         self.share >= CPU_BOUND && (self.parallelism.is_empty() || !differs())
     }
+
+    /// Is the parallelism the same within `delta`, `ln(ratio)`? Then wall-clock time without other
+    /// programs is the same if CPU time is.
+    #[must_use]
+    pub fn is_as_parallel(&self, delta: f64) -> bool {
+        let pairs = Paired::without_weights(self.parallelism.clone()).redescending();
+        let interval = pairs.interval(LEVEL);
+        interval.low > -delta && interval.high < delta
+    }
 }
 
 /// Is this ratio of ready threads, `ln`, another parallelism?
@@ -108,7 +117,8 @@ pub fn decides(wall: &Contrast, cpu: &Contrast) -> bool {
         && match cpu.decision {
             Decision::Slower => cpu.estimate <= wall.interval.high,
             Decision::Faster => cpu.estimate >= wall.interval.low,
-            Decision::Same | Decision::Undecided => false,
+            Decision::Same => true,
+            Decision::Undecided => false,
         }
 }
 
@@ -147,19 +157,21 @@ pub fn describe_over_limit(
 
 fn write_clause(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>, limit: &str) -> String {
     let [arm, baseline] = [wall.arm, setting.baseline].map(|column| &setting.names[column]);
-    let more = match cpu.decision {
-        Decision::Faster => "less",
-        _ => "more",
-    };
     let Interval { low, high } = cpu.interval;
-    let sizes = setting.format_sizes(low, high);
+    let sizes = || setting.format_sizes(low, high);
+    let needs = match cpu.decision {
+        Decision::Same => {
+            let (low, high) = setting.format_ends(low, high);
+            format!("the same CPU time as {baseline}, between {low} and {high}")
+        }
+        Decision::Faster => format!("{} less CPU time than {baseline}", sizes()),
+        _ => format!("{} more CPU time than {baseline}", sizes()),
+    };
     let between = match wall.interval.half_width().is_finite() {
         true => format!(": {}", setting.describe_bounds(wall.interval)),
         false => String::new(),
     };
-    format!(
-        "{arm} needs {sizes} {more} CPU time than {baseline}{limit}; its wall-clock time is undecided{between}"
-    )
+    format!("{arm} needs {needs}{limit}; its wall-clock time is undecided{between}")
 }
 
 #[cfg(test)]
@@ -193,6 +205,26 @@ mod tests {
         assert!(used(0.9, &[[1.1, 1.0]; 3]));
         assert!(!used(0.9, &[[1.1, 1.0]; 8]));
         assert!(used(0.9, &[]));
+    }
+
+    #[test]
+    fn parallelism_is_the_same_only_if_its_interval_is_narrow() {
+        let is_same = |ready: &[[f64; 2]]| {
+            let mut used = CpuUse::default();
+            ready.iter().for_each(|pair| used.add(0.9, Some(*pair)));
+            used.is_as_parallel(0.01)
+        };
+        assert!(is_same(&[
+            [1.0, 1.001],
+            [1.0, 0.999],
+            [1.0, 1.0],
+            [1.001, 1.0],
+            [1.0, 1.002],
+            [1.0, 1.0]
+        ]));
+        assert!(!is_same(&[[1.0, 1.02]; 6]), "it waits longer");
+        assert!(!is_same(&[[1.0, 1.0]]), "one pair shows nothing");
+        assert!(!is_same(&[]));
     }
 
     #[test]

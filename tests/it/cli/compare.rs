@@ -302,7 +302,7 @@ fn cpu_time_decides_between_two_commands_under_load() {
         "loaded.toml",
         &format!(
             "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n\
-             [workload.new]\nbase_s = 0.206\n[noise]\n{}\n",
+             [workload.new]\nbase_s = 0.206\n[workload.copy]\nbase_s = 0.2\n[noise]\n{}\n",
             read_series("aa_cpu1.csv.xz")
         ),
     );
@@ -319,6 +319,17 @@ fn cpu_time_decides_between_two_commands_under_load() {
     let by_wall = compare("--metric wall");
     assert_eq!(by_wall["contrasts"][0]["cpu_time"]["decides"], false);
     assert_eq!(by_wall["verdict"]["kind"], "undecided");
+    // The same CPU time ends it as well.
+    let line_of_same = line.replace("--seed 1", "--seed 3 --min-effect 2%");
+    let same = stage.run_for_json(&format!("{line_of_same} --command old --command copy"));
+    assert_eq!(same["verdict"]["kind"], "same");
+    assert_eq!(same["stopped"], "precision");
+    assert_eq!(same["arms"][1]["standing"], "same CPU time");
+    let sentence = same["verdict"]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("copy needs the same CPU time as old, between "),
+        "{sentence}"
+    );
     // The limit applies to CPU time, too.
     let status = |limit: &str| {
         stage

@@ -4,7 +4,7 @@ use super::confirmation::ConfirmationRun;
 use super::{Engine, WholeBlock};
 use pinwise_stats::Responses;
 use pinwise_stats::beside::{self, CpuUse};
-use pinwise_stats::confirm::{Confirmation, Contrast, Look, Question};
+use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
 
@@ -24,6 +24,16 @@ impl CpuTime {
             used: CpuUse::default(),
             statistics: None,
             look: None,
+        }
+    }
+
+    /// The same CPU time means the same wall-clock time only if the commands are as parallel.
+    fn withhold_sameness(&self, look: &mut Look, delta: f64) {
+        let contrasts = look.contrasts.iter_mut();
+        for contrast in contrasts.filter(|contrast| contrast.decision == Decision::Same) {
+            if !self.used.is_as_parallel(delta) {
+                contrast.decision = Decision::Undecided;
+            }
         }
     }
 
@@ -91,6 +101,10 @@ impl Engine<'_> {
         let statistics = cpu.statistics.as_mut();
         let look = statistics.and_then(|statistics| {
             statistics.look(&cpu.data, &self.circumstances, most as f64, depth)
+        });
+        let look = look.map(|mut look| {
+            cpu.withhold_sameness(&mut look, self.question.delta);
+            look
         });
         let is_claim = look.is_some() && depth == Depth::Claims;
         cpu.look = look.or(cpu.look.take());
