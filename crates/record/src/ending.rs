@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::comparison::{Comparison, Stopped, VerdictKind};
 use pinwise_format::{duration, percent};
-
-/// A longer experiment is not offered.
-const MAX_OFFERED: Duration = Duration::from_secs(3600);
+use pinwise_stats::verdict::MAX_OFFERED_TIME;
 
 /// The state of a record without an end: it does not show which of the two is the case.
 pub const NOT_ENDED: &str = "running, or cut off";
@@ -68,7 +66,7 @@ impl Comparison {
         let half_width = 0.5 * widths.fold(0.0, f64::max);
         let total_s = self.elapsed_s * (half_width / wanted.ln_1p()).powi(2);
         match Duration::try_from_secs_f64(total_s) {
-            Ok(total) if total_s > self.elapsed_s && total <= MAX_OFFERED => {
+            Ok(total) if total_s > self.elapsed_s && total <= MAX_OFFERED_TIME => {
                 format!(" (it takes about {} in all)", duration(total))
             }
             _ => String::new(),

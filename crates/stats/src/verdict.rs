@@ -138,7 +138,7 @@ fn describe_shortage(blocks: usize, setting: &Setting<'_>) -> String {
 }
 
 /// A longer time is not offered.
-const MAX_OFFERED_TIME: Duration = Duration::from_secs(3600);
+pub const MAX_OFFERED_TIME: Duration = Duration::from_secs(3600);
 
 fn format_time(time: Duration) -> String {
     match time > MAX_OFFERED_TIME {
