@@ -136,10 +136,10 @@ pub fn remove_options(argv: &[String], options: &[&str]) -> Vec<String> {
     kept.chain(command).cloned().collect()
 }
 
-/// The command of a comparison with these effort options in place of its own; `None` if the
-/// comparison was not started by a command line.
+/// The command of a study with these effort options in place of its own; `None` if it was not
+/// started by a command line. `study` is the subcommand.
 #[must_use]
-pub fn replace_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
+pub fn replace_effort(argv: &[String], study: &str, options: &[(&str, String)]) -> Option<String> {
     let mut words = argv.to_vec();
     for (name, _) in options {
         words = match *name {
@@ -148,10 +148,10 @@ pub fn replace_effort(argv: &[String], options: &[(&str, String)]) -> Option<Str
         };
     }
     let own = words.iter().take_while(|word| *word != "--");
-    let after_compare = own.skip(1).position(|word| word == "compare")? + 2;
+    let after_study = own.skip(1).position(|word| word == study)? + 2;
     let more = options.iter();
     let more = more.flat_map(|(name, value)| [(*name).to_owned(), value.clone()]);
-    words.splice(after_compare..after_compare, more);
+    words.splice(after_study..after_study, more);
     Some(shell::line(&words))
 }
 
@@ -275,7 +275,7 @@ mod tests {
     fn effort_options_are_replaced_in_all_their_forms() {
         let with = |line: &str| {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            replace_effort(&argv, &[("--max-runs", "40".to_owned())])
+            replace_effort(&argv, "compare", &[("--max-runs", "40".to_owned())])
         };
         let wanted = "pinwise compare --max-runs 40 -q -- prog -r 5";
         for runs in ["--max-runs 15", "--runs=15", "-r 15", "-M15", "-r=15"] {

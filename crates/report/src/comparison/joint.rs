@@ -64,7 +64,10 @@ fn format_program_row(program: &JointProgramRecord) -> [String; 7] {
     let limit = program.limit.map_or(String::new(), |limit| {
         let state = program.placed_limit.as_ref();
         let state = state.map_or("", |state| state.as_str());
-        format!("{sign} {}: {state}", quantity(limit, unit))
+        let before = program.default_limit.as_ref();
+        let before = before.filter(|before| Some(*before) != program.placed_limit.as_ref());
+        let before = before.map_or_else(String::new, |state| format!(", before {state}"));
+        format!("{sign} {}: {state}{before}", quantity(limit, unit))
     });
     [
         shorten(&visible(&program.name), NAME_WIDTH),

@@ -186,7 +186,7 @@ pub(super) fn describe_cpu_time(record: &Comparison) -> Option<String> {
 fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     Some(CommandRecord {
         what: "by CPU time".to_owned(),
-        line: replace_effort(&plan.argv, &[("--metric", "cpu".to_owned())])?,
+        line: replace_effort(&plan.argv, "compare", &[("--metric", "cpu".to_owned())])?,
     })
 }
 
@@ -198,7 +198,7 @@ pub(super) fn command_with_placements(plan: &ComparePlan) -> Option<CommandRecor
     let places = ["os-default", "one-core"].map(|place| ("--place", place.to_owned()));
     Some(CommandRecord {
         what: "with placements".to_owned(),
-        line: replace_effort(&plan.argv, &places)?,
+        line: replace_effort(&plan.argv, "compare", &places)?,
     })
 }
 
@@ -272,7 +272,7 @@ pub(super) fn command_that_decides(
     };
     Some(CommandRecord {
         what: what.to_owned(),
-        line: replace_effort(&plan.argv, &options)?,
+        line: replace_effort(&plan.argv, "compare", &options)?,
     })
 }
 

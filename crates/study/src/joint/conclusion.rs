@@ -4,11 +4,11 @@ use super::JointSearch;
 use super::engine::Found;
 use super::places;
 use super::rounds::Rounds;
-use pinwise_format::{count, quantity};
+use pinwise_format::{count, join_words};
 use pinwise_placement::space::Space;
 use pinwise_record::{
-    CommandRecord, Comparison, ContrastVerdict, Direction, JointProgramRecord, JointRecord,
-    JointTrialRecord, LimitState, MetricRecord, Stopped, VerdictKind, repeat_command,
+    CommandRecord, Comparison, ContrastVerdict, JointProgramRecord, JointRecord, JointTrialRecord,
+    LimitState, MetricRecord, Stopped, VerdictKind, repeat_command, replace_effort,
 };
 use pinwise_stats::describe::{median, median_interval};
 use pinwise_topology::Topology;
@@ -30,7 +30,7 @@ pub(super) fn complete_record(
     "the joint cost".clone_into(&mut record.metric.label);
     let joint = joint_record(record, search, found, rounds, topology);
     if record.stopped != Some(Stopped::Failed) && record.blocks > 0 {
-        write_verdict(record, &joint);
+        write_verdict(record, &joint, search);
     } else if record.stopped == Some(Stopped::Interrupted) {
         // The interruption explains why there are no blocks.
         record
@@ -144,7 +144,6 @@ fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, St
     let is_better = contrast.is_some_and(|contrast| contrast.ratio < 1.0);
     let pairs = count(record.blocks, "fresh pair");
     let plan = &record.arms[1].name;
-    let limits = describe_limits(joint);
     let (kind, sentence) = match (default, placed, verdict) {
         (LimitState::Broken | LimitState::Open, LimitState::Held, _) => (
             VerdictKind::Best,
@@ -187,10 +186,14 @@ fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, St
             },
         ),
     };
-    (kind, format!("{sentence} {limits}").trim_end().to_owned())
+    let open = match kind {
+        VerdictKind::Undecided => name_open_limits(joint),
+        _ => String::new(),
+    };
+    (kind, format!("{sentence}{open}"))
 }
 
-pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord) {
+pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord, search: &JointSearch) {
     let (kind, sentence) = describe_answer(record, joint);
     let is_best = kind == VerdictKind::Best;
     let id = &record.header.id;
@@ -212,10 +215,13 @@ pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord) {
             "The time ended it: give it a longer --budget, or none.".to_owned(),
             Vec::new(),
         ),
-        _ => (
-            "Give it more pairs of rounds (--confirm).".to_owned(),
-            Vec::new(),
-        ),
+        _ => match command_with_more_pairs(record, search) {
+            Some(command) => (String::new(), vec![command]),
+            None => (
+                "More rounds are unlikely to decide it: change nothing.".to_owned(),
+                Vec::new(),
+            ),
+        },
     };
     record.best = match kind {
         VerdictKind::Best => Some(record.arms[1].name.clone()),
@@ -230,29 +236,42 @@ pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord) {
     }
 }
 
-/// Each limit with the median figures with and without the plan.
-fn describe_limits(joint: &JointRecord) -> String {
-    let sentences = joint.programs.iter().filter_map(|program| {
-        let (limit, unit) = (program.limit?, &program.metric.unit);
-        let sign = match program.metric.better {
-            Direction::Higher => '≥',
-            _ => '≤',
-        };
-        let state = |value: Option<f64>, state: Option<&LimitState>| {
-            let value = value.map_or("unknown".to_owned(), |value| quantity(value, unit));
-            match state {
-                Some(LimitState::Broken) => format!("{value} (broken)"),
-                Some(LimitState::Held) => format!("{value} (kept)"),
-                _ => format!("{value} (open)"),
-            }
-        };
-        Some(format!(
-            "{}, limit {sign} {}: {} placed, {} with os-default.",
-            program.name,
-            quantity(limit, unit),
-            state(program.placed_value, program.placed_limit.as_ref()),
-            state(program.default_value, program.default_limit.as_ref()),
-        ))
-    });
-    sentences.collect::<Vec<_>>().join(" ")
+/// The programs whose limit is neither kept nor broken for sure, which may be why nothing is
+/// decided.
+fn name_open_limits(joint: &JointRecord) -> String {
+    let programs = joint.programs.iter();
+    let open = programs.filter(|program| program.placed_limit == Some(LimitState::Open));
+    let open: Vec<&str> = open.map(|program| program.name.as_str()).collect();
+    match open.as_slice() {
+        [] => String::new(),
+        names => format!(
+            " Whether the {} of {} {} kept is open.",
+            if names.len() == 1 { "limit" } else { "limits" },
+            join_words(names),
+            if names.len() == 1 { "is" } else { "are" }
+        ),
+    }
 }
+
+/// Many more pairs than there were are not advised.
+const MAX_MORE: f64 = 10.0;
+
+/// The command with as many pairs as show an effect of this size, if it is one; widths shrink with
+/// the root of their number.
+fn command_with_more_pairs(record: &Comparison, search: &JointSearch) -> Option<CommandRecord> {
+    let contrast = record.contrasts.first()?;
+    let (low, high) = contrast.low.zip(contrast.high)?;
+    let factor = (0.5 * (high / low).ln() / contrast.ratio.ln()).powi(2);
+    let pairs = (record.blocks as f64 * factor * MARGIN).ceil();
+    if !(1.0..=MAX_MORE).contains(&factor) {
+        return None;
+    }
+    let confirm = [("--confirm", format!("{pairs:.0}"))];
+    Some(CommandRecord {
+        what: "with more pairs".to_owned(),
+        line: replace_effort(&search.argv, "search", &confirm)?,
+    })
+}
+
+/// Pairs beyond those that the estimate asks for, as it may be too large.
+const MARGIN: f64 = 1.5;

@@ -141,7 +141,8 @@ fn an_undecided_plan_that_costs_more_than_none_does_not_lead() {
     contrast.effect.interval.clear();
     contrast.ratio = 1.087;
     record.stopped = Some(Stopped::Budget);
-    conclusion::write_verdict(&mut record, &joint);
+    let mut search = plan(&world, 3);
+    conclusion::write_verdict(&mut record, &joint, &search);
     let sentence = &record.verdict.sentence;
     assert!(
         sentence.contains("nothing beats os-default so far"),
@@ -149,6 +150,21 @@ fn an_undecided_plan_that_costs_more_than_none_does_not_lead() {
     );
     assert!(!sentence.contains("()"), "{sentence}");
     assert!(record.verdict.advice.contains("--budget"));
+    // So many pairs as the width asks for, in the copied command.
+    search.argv = ["pinwise", "search", "--joint", "f.toml", "--confirm", "6"]
+        .map(str::to_owned)
+        .to_vec();
+    (record.stopped, record.blocks) = (Some(Stopped::Runs), 6);
+    let contrast = &mut record.contrasts[0];
+    (contrast.ratio, contrast.low, contrast.high) = (0.95, Some(0.88), Some(1.02));
+    conclusion::write_verdict(&mut record, &joint, &search);
+    let [command] = record.verdict.commands.as_slice() else {
+        panic!("{:?}", record.verdict);
+    };
+    assert_eq!(command.line, "pinwise search --confirm 19 --joint f.toml");
+    record.contrasts[0].ratio = 0.999;
+    conclusion::write_verdict(&mut record, &joint, &search);
+    assert!(record.verdict.commands.is_empty());
 }
 
 #[test]
