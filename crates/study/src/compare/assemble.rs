@@ -22,9 +22,10 @@ use crate::host::host_record;
 use pinwise_machine::{Host, RunSetting};
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_record::{
-    Arm, CompanionRecord, Comparison, ContrastRecord, Estimate, Header, MetricRecord, Phase,
-    PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread, Stopped, ThreadTime,
-    VerdictKind, VerdictRecord, WorkloadRecord, no_verdict_yet, repeat_command,
+    Arm, CompanionRecord, Comparison, ContrastRecord, Estimate, Header, MetricRecord,
+    NotRecommended, Phase, PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread,
+    Stopped, ThreadTime, VerdictKind, VerdictRecord, WorkloadRecord, no_verdict_yet,
+    repeat_command,
 };
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
@@ -344,11 +345,10 @@ fn write_verdict(
     let answer = Answer::new(plan, &look_at_choices, setting, columns);
     let (choice, setting) = (&answer.asked().look, &answer.asked().setting);
     let cpu = cpu.filter(|_| recommendation::is_decided_by_cpu_time(record));
-    let outcome = match cpu {
-        Some(cpu) if cpu.decision == Decision::Faster => ComparisonOutcome::Best(cpu.arm),
-        Some(_) => ComparisonOutcome::Best(setting.baseline),
-        None => answer.outcome(),
-    };
+    let outcome = cpu.map_or_else(
+        || answer.outcome(),
+        |cpu| judge_by_cpu_time(cpu, setting.baseline),
+    );
     let best = find_best_column(outcome, setting).map(|column| columns[column]);
     record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
@@ -368,7 +368,10 @@ fn write_verdict(
     };
     let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
-        None if is_small => (None, Some(advice::describe_small_change(plan))),
+        None if is_small => {
+            let sentence = advice::describe_small_change(plan);
+            (Some(NotRecommended::SmallGain), Some(sentence))
+        }
         None if answer.is_split => (None, Some(advice::BY_COMPANION.to_owned())),
         None => (
             None,
@@ -407,6 +410,15 @@ fn write_verdict(
         steadiness: None,
         beside: None,
     };
+}
+
+/// The outcome if CPU time decides.
+fn judge_by_cpu_time(cpu: &Contrast, baseline: usize) -> ComparisonOutcome {
+    match cpu.decision {
+        Decision::Faster => ComparisonOutcome::Best(cpu.arm),
+        Decision::Same => ComparisonOutcome::Same,
+        Decision::Slower | Decision::Undecided => ComparisonOutcome::Best(baseline),
+    }
 }
 
 const fn find_best_column(outcome: ComparisonOutcome, setting: &Setting<'_>) -> Option<usize> {

@@ -300,18 +300,6 @@ test('every arm is advised once, the one to use first', () => {
     verdict: { kind: 'best', not_recommended: 'quiet_only' },
   });
   expect(said(quiet)[0]).toEqual(['Ahead, but not recommended', ['b']]);
-  // Records of older versions have only the advice.
-  const older = comparison({
-    verdict: {
-      kind: 'best',
-      sentence: 'b is best: faster than a by 10–30 % in the typical run.',
-      advice: 'No placement is recommended while others use 1.7 of 2 CPUs.',
-    },
-  });
-  expect(said(older)[0]).toEqual(['Ahead, but not recommended', ['b']]);
-  expect(readHead(older).sentence).toBe(
-    'Ahead, but not recommended: b is faster than a by 10–30 % in the typical run.',
-  );
   const marked = (record: Comparison): string[] =>
     armLines(record).flatMap(({ name, isBest }) => (isBest ? [name] : []));
   expect(marked(comparison())).toEqual(['b']);
@@ -348,16 +336,6 @@ test('an arm that failed is not advised against, and its error is said once', ()
     'failed',
   );
   expect(armRows(lines, 's')[0]?.at(-1)).toBe("failed: 'x' failed");
-});
-
-test('the sentence of a joint plan leaves limits to the table', () => {
-  const record = comparison({
-    joint: { programs: [{ name: 'web', limit: 2 }] },
-    verdict: {
-      sentence: 'Undecided: 6 pairs. web, limit ≤ 2.00 s: 1 s (kept).',
-    },
-  });
-  expect(readHead(record).sentence).toBe('Undecided: 6 pairs.');
 });
 
 test('what a companion costs an arm is no advice against the arm', () => {

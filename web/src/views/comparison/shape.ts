@@ -155,24 +155,20 @@ export interface Head {
 /** The best arm if it is not recommended: the others are no better. */
 const AHEAD = 'Ahead, but not recommended';
 
-/** Is the best arm not recommended? Older records say so in their advice only. */
+/** Is the best arm not recommended? */
 const isWithheld = ({ best, verdict }: Comparison): boolean =>
-  Boolean(best) &&
-  (Boolean(verdict?.not_recommended) ||
-    /^No placement is recommended/.test(verdict?.advice ?? ''));
+  Boolean(best && verdict?.not_recommended);
 
 /** Reads what a reader sees first: the verdict and its headline figure. */
 export function readHead(record: Comparison): Head {
   const isEnded = record.stopped !== null && record.stopped !== undefined;
-  let sentence = record.verdict?.sentence ?? '';
-  // The table of programs has the limits.
-  for (const { name, limit } of record.joint?.programs ?? [])
-    if (limit) sentence = sentence.split(` ${name}, limit `)[0]!;
-  if (isEnded && sentence && isWithheld(record))
-    sentence = `${AHEAD}: ${sentence.replace(' is best: ', ' is ')}`;
+  const sentence = record.verdict?.sentence ?? '';
   return {
     isEnded,
-    sentence,
+    sentence:
+      isEnded && sentence && isWithheld(record)
+        ? `${AHEAD}: ${sentence}`
+        : sentence,
     figure: isEnded ? (record.verdict?.headline ?? null) : null,
   };
 }
