@@ -2,7 +2,7 @@
 //! giving up the CPU again and again.
 
 use super::shares::{blocked_s, describe_time, severity_of};
-use super::waiters::{self, is_at_gil, is_go, is_python, list_active, share_in};
+use super::waiters::{self, is_at_gil, is_go, is_postgres, is_python, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
@@ -97,6 +97,10 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
         _ if is_go(record) => Some(format!(
             "What it runs: pinwise profile --pid {pid}; where goroutines wait: its mutex profile (runtime.SetMutexProfileFraction, net/http/pprof)."
         )),
+        _ if is_postgres(record) => Some(
+            "What its backends wait for: SELECT pid, wait_event_type, wait_event, query FROM pg_stat_activity;"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

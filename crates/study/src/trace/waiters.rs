@@ -186,15 +186,9 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
 
 /// Where in the program threads mostly waited for this: ` at add()`; empty if that is unknown.
 pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    let places = list_active(blocked).flat_map(|thread| &thread.places);
-    for place in places.filter(|place| place.what == *what) {
-        *sums.entry(&place.place).or_default() += place.looks;
-    }
-    let all: u64 = sums.values().sum();
-    let mut sums: Vec<(&str, u64)> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, looks)| Reverse(*looks));
-    match sums.as_slice() {
+    let ranked = count_places(blocked, what);
+    let all: u64 = ranked.iter().map(|(_, looks)| looks).sum();
+    match ranked.as_slice() {
         [] => String::new(),
         [(place, _)] => format!(" at {}", call(place)),
         [(place, looks), ..] if *looks as f64 >= MOSTLY * all as f64 => {
@@ -208,18 +202,42 @@ pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String
     }
 }
 
-/// What threads waited for, and where: `a lock (mutex) at add()`. Where Python's interpreter waits
-/// says more than the system call.
+/// Where threads waited for this, with the looks that found them there, the most first.
+fn count_places<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> Vec<(&'b str, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    let places = list_active(blocked).flat_map(|thread| &thread.places);
+    for place in places.filter(|place| place.what == *what) {
+        *sums.entry(&place.place).or_default() += place.looks;
+    }
+    let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
+    ranked.sort_by_key(|(_, looks)| Reverse(*looks));
+    ranked
+}
+
+/// Where threads waited for this most often; empty if that is unknown.
+pub(super) fn main_place<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> &'b str {
+    let ranked = count_places(blocked, what);
+    ranked.first().map_or("", |(place, _)| place)
+}
+
+/// Functions that say more of a wait than its system call, by the start of their names.
+const TELLING: [(&str, &str); 3] = [
+    (TAKES_GIL, "Python's global lock (take_gil)"),
+    (
+        TAKES_PYTHON_LOCK,
+        "a lock, queue or event of Python (threading)",
+    ),
+    ("PGSemaphoreLock", "a lightweight lock of PostgreSQL"),
+];
+
+/// What threads waited for, and where: `a lock (mutex) at add()`.
 pub(super) fn describe_wait(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
+    let most = main_place(blocked, what);
+    if let Some((_, wait)) = TELLING.iter().find(|(start, _)| most.starts_with(start)) {
+        return (*wait).to_owned();
+    }
     let places = name_places(blocked, what);
-    let place = places
-        .trim_start_matches(" mostly")
-        .trim_start_matches(" at ");
     match what {
-        _ if place.starts_with(TAKES_GIL) => "Python's global lock (take_gil)".to_owned(),
-        _ if place.starts_with(TAKES_PYTHON_LOCK) => {
-            "a lock, queue or event of Python (threading)".to_owned()
-        }
         // What it is shows there.
         BlockedIn::Condition if !places.is_empty() => format!("work or another thread{places}"),
         _ => format!("{}{places}", what.words()),
@@ -352,6 +370,14 @@ pub(super) fn is_go(record: &TraceRecord) -> bool {
 /// Do threads of Python wait for its global lock?
 pub(super) fn is_at_gil(record: &TraceRecord) -> bool {
     has_place(record, |place| place.starts_with(TAKES_GIL))
+}
+
+/// Is it a process of PostgreSQL?
+pub(super) fn is_postgres(record: &TraceRecord) -> bool {
+    record
+        .threads
+        .iter()
+        .any(|thread| thread.name == "postgres")
 }
 
 /// Does it run in Python's interpreter?

@@ -259,7 +259,7 @@ fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
 /// Do they mostly wait in the function of Python that takes its global lock?
 pub(super) fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
     main_wait_for_threads(times).is_some_and(|what| {
-        waiters::describe_wait(&record.blocked, what).contains(waiters::TAKES_GIL)
+        waiters::main_place(&record.blocked, what).starts_with(waiters::TAKES_GIL)
     })
 }
 

@@ -397,6 +397,21 @@ fn a_lock_is_named_beside_a_larger_cause() {
 }
 
 #[test]
+fn a_lock_of_postgresql_is_named_and_its_own_view_advised() {
+    let looks = [(BlockedIn::Condition, 60)];
+    let lives = [20, 21].map(|thread| life(thread, "postgres", 0.4, &looks));
+    let mut record = trace(&lives);
+    name_places(&mut record, "PGSemaphoreLock");
+    conclude(&mut record);
+    let answer = record.answer.unwrap();
+    assert!(
+        answer.sentence.contains("a lightweight lock of PostgreSQL"),
+        "{answer:?}"
+    );
+    assert!(answer.advice.contains("pg_stat_activity"), "{answer:?}");
+}
+
+#[test]
 fn programs_of_go_and_python_are_looked_at_with_their_own_tools() {
     let looks = [(BlockedIn::Timer, 40), (BlockedIn::Lock, 30)];
     let lives = [20, 21, 22].map(|thread| life(thread, "server", 0.4, &looks));
