@@ -37,6 +37,8 @@ pub struct Bench {
     pub scores: Vec<GroupScore>,
     /// The conclusions, as full sentences.
     pub conclusions: Vec<String>,
+    /// What to do next.
+    pub advice: String,
     /// Number of planned comparisons.
     pub planned: usize,
     /// Why it ended; `null` while it runs or if it was killed.

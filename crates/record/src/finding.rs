@@ -17,6 +17,16 @@ pub enum Severity {
     Problem,
 }
 
+/// The result of a study in a sentence, and what to do next.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// The result: of a trace, the largest cause and the shares of the threads' time.
+    pub sentence: String,
+    /// What to do next; empty if nothing is known to help.
+    pub advice: String,
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
-use crate::{Entry, Header, HostRecord, StoredRecord};
-use pinwise_format::{count_of, seconds};
+use crate::{Answer, Entry, Header, HostRecord, StoredRecord};
 
 /// Gaps of threads that only read the clock, CPU by CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +31,8 @@ pub struct JitterRecord {
     pub causes: Vec<JitterCauseRecord>,
     /// The longest gaps, longest first.
     pub longest: Vec<GapRecord>,
+    /// How much time was lost and to what, and what would change it.
+    pub answer: Answer,
     /// Why causes are unknown, and what would reveal them; `null` if the kernel reported them.
     pub causes_unavailable: Option<String>,
     /// The system's settings that keep CPUs free.
@@ -204,32 +205,17 @@ impl JitterCauseRecord {
 
 impl StoredRecord for JitterRecord {
     fn entry(&self) -> Entry {
-        let worst = self.cpus.iter().filter_map(|cpu| cpu.longest_us);
-        let worst = worst.reduce(f64::max);
-        let cause = self.causes.first();
-        let cause = cause.filter(|cause| cause.kind != GapCause::Unknown);
-        let cause = cause.map(|cause| format!(", most time to {}", cause.label()));
-        let least = seconds(self.threshold_us * 1e-6);
-        let verdict = worst.map_or_else(
-            || format!("no gap above {least}"),
-            |worst| {
-                format!(
-                    "{} above {least}, the longest {}{}",
-                    count_of(self.gaps, "gap", "gaps"),
-                    seconds(worst * 1e-6),
-                    cause.unwrap_or_default()
-                )
-            },
-        );
         let cpus = match self.cpus.as_slice() {
             [cpu] => format!("CPU {}", cpu.cpu),
             cpus => format!("{} CPUs", cpus.len()),
         };
         Entry {
             is_complete: !self.interrupted,
-            ..self
-                .header
-                .to_entry::<Self>(self.host.name(), format!("jitter of {cpus}"), verdict)
+            ..self.header.to_entry::<Self>(
+                self.host.name(),
+                format!("jitter of {cpus}"),
+                self.answer.sentence.clone(),
+            )
         }
     }
 }

@@ -102,7 +102,7 @@ pub use device::{DeviceClass, DeviceRecord, InterruptRecord, QueueRecord};
 pub use device_paths::{DevicePathRecord, PathClass};
 pub use diff::{Difference, TopologyDiff};
 pub use ending::{NOT_ENDED, no_verdict_yet};
-pub use finding::{Doctor, Finding, Severity};
+pub use finding::{Answer, Doctor, Finding, Severity};
 pub use fleet::{
     CLOCK_TOLERANCE_S, FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange,
     FleetGroup, FleetJob, FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange,
@@ -192,9 +192,8 @@ pub use timeline::{
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceAnswer,
-    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
-    WaitRecord,
+    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceCost,
+    TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses, WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

@@ -9,7 +9,7 @@ use super::named::open_enum;
 use super::profile_parts::build_function;
 use super::stacks::StacksRecord;
 use super::trace::TraceSource;
-use super::{Entry, Header, StoredRecord};
+use super::{Answer, Entry, Header, StoredRecord};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile};
 
 open_enum! {
@@ -73,8 +73,8 @@ pub struct ProfileRecord {
     /// The figures.
     #[serde(flatten)]
     pub figures: ProfileFigures,
-    /// The result, in words.
-    pub sentence: String,
+    /// Where most of the CPU time is spent, and what to do next.
+    pub answer: Answer,
     /// How the last command ended: exit status, or 128 + signal; `null` if none was started, and if
     /// `--for` ended it.
     pub exit: Option<i32>,
@@ -420,6 +420,6 @@ impl ProfileRecord {
 impl StoredRecord for ProfileRecord {
     fn entry(&self) -> Entry {
         self.header
-            .to_entry::<Self>(self.host.name(), self.title(), self.sentence.clone())
+            .to_entry::<Self>(self.host.name(), self.title(), self.answer.sentence.clone())
     }
 }

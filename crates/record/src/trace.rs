@@ -1,6 +1,5 @@
 //! What the scheduler did, as a record.
 
-mod answer;
 mod migrations;
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +11,7 @@ use super::memory::MemoryRecord;
 use super::named::open_enum;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
-use super::{Entry, Header, StoredRecord};
-pub use answer::TraceAnswer;
+use super::{Answer, Entry, Header, StoredRecord};
 pub use migrations::MigrationCounts;
 
 /// A trace: how it was made, its figures, and their meaning. What the source
@@ -43,7 +41,7 @@ pub struct TraceRecord {
     /// Where the time of the program's threads went, and why; `null` if unknown, and of a whole
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<TraceAnswer>,
+    pub answer: Option<Answer>,
     /// What threads were blocked in, by process, most often seen first; empty if this was not
     /// watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

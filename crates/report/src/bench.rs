@@ -1,7 +1,7 @@
 //! A bench as text: the gain from the second CPU of a core, speed-ups by threads and placement, the
 //! gain from builds, and a summary.
 
-use super::comparison::{describe_findings, format_heading};
+use super::comparison::{describe_findings, format_heading, next_step};
 use super::style::{Palette, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, signed_percent, three_digits};
@@ -35,11 +35,11 @@ pub fn render_bench(record: &Bench, palette: Palette) -> String {
         text.push_str(&format_sizes_table(kernel, palette));
     }
     text.push_str(&format_scores_table(record, palette));
-    text.push_str(&list_conclusions(record, palette));
     text.push_str(&describe_findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&describe_method(record, palette)));
     text.push('\n');
+    text.push_str(&list_conclusions(record, palette));
     text
 }
 
@@ -313,12 +313,12 @@ fn list_conclusions(record: &Bench, palette: Palette) -> String {
     if record.conclusions.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", palette.strong("Summary"));
+    let mut text = "\n".to_owned();
     for sentence in &record.conclusions {
-        text.push_str(&paragraph("  ", "    ", sentence));
-        text.push('\n');
+        let folded = paragraph("", "  ", sentence);
+        text.push_str(&format!("{}\n", palette.strong(&folded)));
     }
-    text
+    text + &next_step(&record.advice, &[])
 }
 
 fn describe_method(record: &Bench, palette: Palette) -> String {

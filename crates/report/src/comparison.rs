@@ -6,8 +6,8 @@ mod traced;
 use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_without};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
-    Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, MetricRecord, Severity,
-    Stopped, VerdictKind, VerdictRecord,
+    Answer, Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, MetricRecord,
+    Severity, Stopped, VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
 pub(super) use traced::format_traced_arms;
@@ -281,13 +281,31 @@ fn describe_verdict(record: &Comparison, palette: Palette) -> String {
     text
 }
 
+/// The result and what to do next, which end an output.
+pub(super) fn render_answer(answer: &Answer, palette: Palette) -> String {
+    let sentence = paragraph("", "", &style::visible(&answer.sentence));
+    let next = next_step(&answer.advice, &[]);
+    format!("\n{}\n{next}", palette.strong(&sentence))
+}
+
 /// The first recommended command, else advice. A command is not wrapped, so that it can be copied.
 pub(super) fn next_step(advice: &str, commands: &[CommandRecord]) -> String {
-    match commands.first() {
-        Some(command) => format!("→ Run: {}\n", style::visible(&command.line)),
-        None if advice.is_empty() => String::new(),
-        None => format!("{}\n", paragraph("→ ", "  ", advice)),
+    match (commands.first(), split_command(advice)) {
+        (Some(command), _) => format!("→ Run: {}\n", style::visible(&command.line)),
+        (None, _) if advice.is_empty() => String::new(),
+        (None, Some((words, command))) if style::width(advice) + 2 > columns() => {
+            format!("{}\n  {command}\n", paragraph("→ ", "  ", words))
+        }
+        (None, _) => format!("{}\n", paragraph("→ ", "  ", advice)),
     }
+}
+
+/// Advice that ends with a command of pinwise: the words, with their colon, and the command.
+fn split_command(advice: &str) -> Option<(&str, &str)> {
+    let at = advice.rfind(": pinwise ")? + 1;
+    let (words, command) = (&advice[..at], advice[at..].trim());
+    let goes_on = command.contains(". ") || command.contains("; ");
+    (!goes_on).then_some((words, command))
 }
 
 /// Sentences on the limit of `--fail-if-slower`, which has no column.

@@ -1,6 +1,6 @@
 //! Gaps in the time of CPUs, as text.
 
-use super::comparison::describe_findings;
+use super::comparison::{describe_findings, render_answer};
 use super::style::{Palette, paragraph, table, table_without};
 use super::table::{Cell, Table};
 use super::trace_events::neutralise_name;
@@ -62,7 +62,7 @@ pub fn render_jitter(record: &JitterRecord, palette: Palette) -> String {
         out += "\nInterrupted: figures cover the time until then.\n";
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
-    out
+    out + &render_answer(&record.answer, palette)
 }
 
 /// One row for each CPU and cause of its gaps. A CPU without

@@ -1,5 +1,6 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
+use super::comparison::render_answer;
 use super::style::{
     Palette, columns, name_cpus, paragraph, shorten, table, visible, width as width_of,
 };
@@ -48,8 +49,7 @@ pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Pal
         "{}\n",
         palette.strong(&paragraph("", "  ", &format_title(record)))
     );
-    out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
-    out += &format!("{}\n", paragraph("", "  ", &record.sentence));
+    out += &format!("{}\n", paragraph("", "  ", &describe_origin(record)));
     if let Some(line) = describe_stacks(record) {
         out += &format!("{}\n", paragraph("", "  ", &line));
     }
@@ -63,7 +63,7 @@ pub fn render_profile(record: &ProfileRecord, shown: &ProfileShown, palette: Pal
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
-    out
+    out + &render_answer(&record.answer, palette)
 }
 
 fn format_title(record: &ProfileRecord) -> String {

@@ -1,6 +1,6 @@
 //! A trace as text: figures of the scheduler, threads, CPUs and findings.
 
-use super::comparison::{describe_findings, next_step};
+use super::comparison::{describe_findings, render_answer};
 use super::style::{Palette, name_cpus, paragraph, shorten, table, visible};
 use super::trace_blocked::describe_blocked;
 use super::trace_interrupts::describe_interrupts;
@@ -39,12 +39,8 @@ pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
-    if let Some(answer) = &record.answer {
-        let sentence = paragraph("", "", &visible(&answer.sentence));
-        out += &format!("\n{}\n", palette.strong(&sentence));
-        out += &next_step(&answer.advice, &[]);
-    }
-    out
+    let answer = record.answer.as_ref();
+    out + &answer.map_or_else(String::new, |answer| render_answer(answer, palette))
 }
 
 /// The tiers of a machine.

@@ -158,6 +158,7 @@ fn open_record(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Ben
         kernels: Vec::new(),
         scores: Vec::new(),
         conclusions: Vec::new(),
+        advice: String::new(),
         planned: plan.trials.len(),
         stopped: None,
         elapsed_s: 0.0,

@@ -3,13 +3,14 @@
 //!
 //! Nothing on the system is changed; findings name settings that would help.
 
+mod answer;
 mod findings;
 mod recorder;
 
 use std::time::Duration;
 
 use pinwise_machine::{GapWatcher, Isolation, JitterOrder, MachineError};
-use pinwise_record::{Header, HostRecord, IsolationRecord, JitterRecord};
+use pinwise_record::{Answer, Header, HostRecord, IsolationRecord, JitterRecord};
 use pinwise_topology::{CpuSet, Topology};
 
 use recorder::Recorder;
@@ -57,6 +58,7 @@ pub fn run(
         cpus: recorder.cpus(&found),
         causes: recorder.causes(),
         longest: recorder.longest_gaps(found.from_ns),
+        answer: Answer::default(),
         causes_unavailable: found.unreported.as_ref().map(|refusal| {
             let remedy = refusal.remedy.as_deref();
             let remedy = remedy.map(|command| format!(" (permit it with: {command})"));
@@ -65,6 +67,7 @@ pub fn run(
         isolation: isolation_record(&plan.isolation),
     };
     record.findings = findings::list_findings(&record, plan, topology);
+    record.answer = answer::answer(&record);
     Ok(record)
 }
 

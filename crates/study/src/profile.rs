@@ -20,8 +20,8 @@ use pinwise_machine::{
 };
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
-    Header, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
-    WorkRecord, check_sampled_time,
+    Answer, Header, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
+    TraceSource, WorkRecord, check_sampled_time,
 };
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
@@ -309,7 +309,6 @@ impl SampledRuns {
         ));
         let wall_s = self.runs.iter().map(|run| run.wall_s).sum();
         let cpu_s = profile.total.cpu_s().max(accounted_s.unwrap_or(0.0));
-        notes.extend(sentence::point_to_trace(cpu_s, wall_s, &plan.source));
         notes.extend(sentence::list_cautions(
             &profile,
             first.event,
@@ -331,7 +330,10 @@ impl SampledRuns {
             own_cpu_s: self.own_cpu.as_secs_f64(),
             lost: self.samples.iter().map(|samples| samples.lost).sum(),
             figures: ProfileFigures::new(&profile, work.count),
-            sentence: sentence::summarise(&profile),
+            answer: Answer {
+                sentence: sentence::summarise(&profile),
+                advice: sentence::advise(&profile, cpu_s / wall_s, &plan.source),
+            },
             work,
             pause,
             machine,

@@ -1,5 +1,5 @@
 use super::*;
-use pinwise_record::{CountedRecord, Header, HostRecord, JitterRecord};
+use pinwise_record::{Answer, CountedRecord, Header, HostRecord, JitterRecord};
 use pinwise_topology::Topology;
 
 fn new_cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCauseRecord {
@@ -68,6 +68,7 @@ fn sample_record() -> JitterRecord {
         cpus: vec![busy, free],
         causes,
         longest: Vec::new(),
+        answer: Answer::default(),
         causes_unavailable: None,
         isolation: IsolationRecord {
             isolated: "2-3".to_owned(),

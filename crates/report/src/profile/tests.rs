@@ -2,8 +2,8 @@ use super::*;
 use pinwise_profile::examples::Scene;
 use pinwise_profile::{Bounds, Profile};
 use pinwise_record::{
-    AmountRecord, Header, HostRecord, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun,
-    SampleEvent, WorkRecord,
+    AmountRecord, Answer, Header, HostRecord, ProfileDiff, ProfileFigures, ProfilePause,
+    ProfileRun, SampleEvent, WorkRecord,
 };
 use pinwise_topology::Topology;
 use proptest::prelude::*;
@@ -58,7 +58,10 @@ pub(crate) fn make_record(scene: Scene, units: f64) -> ProfileRecord {
         machine: None,
         runs: vec![run],
         figures: ProfileFigures::new(&profile, units),
-        sentence: "Most of it waits.".to_owned(),
+        answer: Answer {
+            sentence: "Most of it waits.".to_owned(),
+            advice: "See what spins: pinwise spin attach -- ./prog".to_owned(),
+        },
         exit: Some(0),
     }
 }
@@ -247,7 +250,7 @@ proptest! {
         let scene = Scene::new("/bin/\u{1b}[31mprog").stack(&["main", &name], samples);
         let mut record = make_record(scene, 1.0);
         record.figures.threads[0].name.clone_from(&name);
-        record.sentence.clone_from(&name);
+        record.answer.sentence.clone_from(&name);
         record.work.unit.clone_from(&name);
         record.figures.instructions[0].source = Some(name.clone());
         let diff = ProfileDiff::between(&record, &record).unwrap();

@@ -3,7 +3,7 @@
 //! A sentence claims only what an interval supports, and names what is undecided; scores are means
 //! without an interval.
 
-use pinwise_format::{join_words, percent, percent_range, round_bytes};
+use pinwise_format::{join_words, percent, percent_range, round_bytes, shell};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
 
 /// Writes conclusions and scores into the record, replacing earlier ones.
@@ -22,6 +22,53 @@ pub(super) fn draw_conclusions(record: &mut Bench) {
     );
     conclusions.extend(kernels_with_question(record, Question::Sizes).filter_map(conclude_sizes));
     record.conclusions = conclusions;
+    record.advice = advise(record);
+}
+
+/// What to do next: about what was found, about SMT, or with a program of the user's.
+fn advise(record: &Bench) -> String {
+    let findings = record.findings.iter().map(|finding| &finding.advice);
+    let found = findings.clone().find(|advice| !advice.is_empty()).cloned();
+    found
+        .or_else(|| advise_on_smt(&smt_kernels(record), record.min_effect))
+        .or_else(|| wants_smt(record).then(|| record.smt.advice.clone()))
+        .filter(|advice| !advice.is_empty())
+        .unwrap_or_else(|| {
+            let extremes = record.kernels.first().map_or_else(Vec::new, find_extremes);
+            let places: String = extremes
+                .iter()
+                .map(|cell| format!("--place {} ", shell::word(&cell.placement)))
+                .collect();
+            format!("Compare placements of your own program: pinwise compare {places}-- PROGRAM")
+        })
+}
+
+/// The kernels that decide on SMT: those of the whole machine, if there are any.
+fn smt_kernels(record: &Bench) -> Vec<&BenchKernel> {
+    let kernels = |question| kernels_with_question(record, question).collect::<Vec<_>>();
+    match kernels(Question::SmtMachine) {
+        machine if machine.is_empty() => kernels(Question::SmtCore),
+        machine => machine,
+    }
+}
+
+fn wants_smt(record: &Bench) -> bool {
+    let suite = record.suite.as_deref();
+    suite.is_some_and(|suite| suite == "smt" || suite == "all")
+}
+
+/// The fastest and the slowest cell with the most threads; empty if there is one alone.
+fn find_extremes(kernel: &BenchKernel) -> Vec<&BenchCell> {
+    let most = kernel.cells.iter().map(|cell| cell.threads).max();
+    let cells = kernel.cells.iter().filter(|c| Some(c.threads) == most);
+    let mut ranked: Vec<(&BenchCell, Estimate)> = cells
+        .filter_map(|cell| Some((cell, cell.speed_up?)))
+        .collect();
+    ranked.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    match ranked.as_slice() {
+        [(best, _), .., (worst, _)] => vec![best, worst],
+        _ => Vec::new(),
+    }
 }
 
 fn kernels_with_question(record: &Bench, question: Question) -> impl Iterator<Item = &BenchKernel> {
@@ -63,22 +110,15 @@ fn unsigned_share(share: Estimate) -> String {
 /// the table has the figures.
 const MAX_NAMED: usize = 4;
 
-/// What SMT adds on one core and on the machine, and advice, which follows the machine if both were
-/// measured.
+/// What SMT adds on one core and on the machine.
 fn conclude_smt(record: &Bench) -> Vec<String> {
     let kernels = |question| kernels_with_question(record, question).collect::<Vec<_>>();
     let (core, machine) = (kernels(Question::SmtCore), kernels(Question::SmtMachine));
-    let wants_smt = record
-        .suite
-        .as_deref()
-        .is_some_and(|s| s == "smt" || s == "all");
     if core.is_empty() && machine.is_empty() {
-        if !wants_smt || record.smt.state == SmtState::Reported {
+        if !wants_smt(record) || record.smt.state == SmtState::Reported {
             return Vec::new();
         }
-        let advice = &record.smt.advice;
-        let gap = if advice.is_empty() { "" } else { " " };
-        return vec![format!("{}{gap}{advice}", record.smt.sentence)];
+        return vec![record.smt.sentence.clone()];
     }
     let mut sentences = Vec::new();
     if record.smt.state == SmtState::Measured {
@@ -90,8 +130,6 @@ fn conclude_smt(record: &Bench) -> Vec<String> {
         &machine,
         record.min_effect,
     ));
-    let deciding = if machine.is_empty() { &core } else { &machine };
-    sentences.extend(advise_on_smt(deciding, record.min_effect));
     sentences
 }
 

@@ -264,7 +264,7 @@ impl Examined<'_> {
             GapCause::Hypervisor => (
                 "hypervisor_gaps",
                 "the hypervisor",
-                "This cannot be fixed inside the virtual machine: ask for dedicated CPUs, or pin its vCPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
+                "Nothing inside the virtual machine changes what the hypervisor takes: ask for dedicated CPUs, or pin its vCPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
             ),
             _ => (
                 "hardware_gaps",

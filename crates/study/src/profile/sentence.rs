@@ -117,20 +117,27 @@ pub(super) fn list_cautions(
     notes
 }
 
-/// A profile shows nothing of the time in which a program waits.
-pub(super) fn point_to_trace(cpu_s: f64, wall_s: f64, source: &TraceSource) -> Option<String> {
-    let cpus = cpu_s / wall_s;
+/// What to do next with a program that used this many CPUs on average: a profile shows nothing of
+/// the time in which it waits, and little of why it spins.
+pub(super) fn advise(profile: &Profile, cpus: f64, source: &TraceSource) -> String {
     let target = match source {
-        TraceSource::Process { pid, .. } => format!("--pid {pid}"),
-        TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
-        TraceSource::Machine | TraceSource::Import { .. } => return None,
+        TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
+        TraceSource::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
+        TraceSource::Machine | TraceSource::Import { .. } => None,
     };
-    (cpus < MOSTLY_WAITING).then(|| {
-        format!(
-            "It used {cpus:.2} CPUs on average: what it waits for otherwise is in pinwise trace \
-             {target}."
-        )
-    })
+    let spins = profile
+        .waiting_share()
+        .is_some_and(|share| share >= MIN_WAITING_SHARE);
+    match target {
+        Some(target) if cpus < MOSTLY_WAITING => format!(
+            "It used {cpus:.2} CPUs on average; what it waits for otherwise: pinwise trace {target}"
+        ),
+        Some(target) if spins => {
+            format!("See what spins, and what would end it: pinwise spin attach {target}")
+        }
+        _ => "After a change, profile again and subtract: pinwise profile diff last~1 last"
+            .to_owned(),
+    }
 }
 
 /// Samples by the kernel's clock are delayed while interrupts are disabled, so they show the function
@@ -225,12 +232,13 @@ mod tests {
             pid: 7,
             name: "service".to_owned(),
         };
-        let note = point_to_trace(0.4, 5.0, &source).unwrap();
+        let scene = Scene::new("/bin/prog").stack(&["main"], 40);
+        let computes = Profile::from_samples(&[scene.samples], &Bounds::default());
         assert_eq!(
-            note,
-            "It used 0.08 CPUs on average: what it waits for otherwise is in pinwise trace --pid 7."
+            advise(&computes, 0.08, &source),
+            "It used 0.08 CPUs on average; what it waits for otherwise: pinwise trace --pid 7"
         );
-        assert_eq!(point_to_trace(2.6, 5.0, &source), None);
+        assert!(advise(&computes, 0.52, &source).ends_with("pinwise profile diff last~1 last"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
 use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
 use pinwise_format::{join_words, percent, shell};
 use pinwise_record::{
-    BlockedIn, LowerBound, Severity, ThreadRecord, TraceAnswer, TraceFigures, TraceRecord,
-    TraceSource, TraceTier,
+    Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
+    TraceTier,
 };
 use pinwise_topology::CpuSet;
 
@@ -51,7 +51,7 @@ fn withdraw_spreading(record: &mut TraceRecord) {
     }
 }
 
-fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<TraceAnswer> {
+fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Answer> {
     let place = |what: &BlockedIn| waiters::name_places(&record.blocked, what);
     let headline = match cause {
         Cause::Work => "Limited by its own work".to_owned(),
@@ -86,7 +86,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Tra
             let is_limit = matches!(cause, Cause::OneThread(_));
             let sentence = describe_one_thread(record, thread, is_limit);
             let advice = advise(record, times, cause);
-            return Some(TraceAnswer { sentence, advice });
+            return Some(Answer { sentence, advice });
         }
         Cause::Turns => {
             let why = match () {
@@ -116,7 +116,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Tra
         _ => "its threads",
     };
     let listed = list_times(record, times, cause)?;
-    Some(TraceAnswer {
+    Some(Answer {
         sentence: format!(
             "{headline}{at_lock}: {who} spent {}{listed}.",
             about(&record.figures)

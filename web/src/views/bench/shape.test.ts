@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 
 import type { BenchKernel } from '../../records';
 import {
-  benchStep,
   cellRows,
   scalingSummary,
   smtYields,
@@ -93,19 +92,4 @@ test('unknown figures stay empty', () => {
     null,
     null,
   ]);
-});
-
-test('the next step compares the best and the worst placement', () => {
-  const cell = (placement: string, threads: number, value: number) => ({
-    placement,
-    threads,
-    speed_up: { value },
-  });
-  const cells = [cell('a', 1, 1), cell('b', 2, 1.2), cell('c*2', 2, 1.9)];
-  expect(benchStep({ kernels: [{ cells }] })).toBe(
-    "Compare placements of your own program: pinwise compare --place 'c*2' --place b -- ./prog",
-  );
-  expect(benchStep({})).toBe(
-    'Compare placements of your own program: pinwise compare -- ./prog',
-  );
 });

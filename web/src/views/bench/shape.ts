@@ -3,7 +3,6 @@
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { finite, mapNumber, knownEnds } from '../../numbers';
-import { shellWords } from '../../words';
 import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {
@@ -41,23 +40,6 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
     family,
     points: points.sort((a, b) => a.threads - b.threads),
   }));
-}
-
-/** The placements to try with a program: the best and the worst with the most threads. */
-export function benchStep(bench: Bench): string {
-  const advice = bench.findings?.[0]?.advice || bench.smt?.advice;
-  if (advice) return advice;
-  const cells = (bench.kernels?.[0]?.cells ?? []).filter(
-    (cell) => !cell.invalid && cell.placement && finite(cell.speed_up?.value),
-  );
-  const most = Math.max(...cells.map((cell) => cell.threads ?? 0));
-  const ranked = cells
-    .filter((cell) => cell.threads === most)
-    .sort((a, b) => b.speed_up!.value! - a.speed_up!.value!);
-  const places = (ranked.length > 1 ? [ranked[0]!, ranked.at(-1)!] : []).map(
-    (cell) => `--place ${shellWords([cell.placement!])} `,
-  );
-  return `Compare placements of your own program: pinwise compare ${places.join('')}-- ./prog`;
 }
 
 /** Has a placement of the kernel more than one number of threads? */

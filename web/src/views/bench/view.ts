@@ -14,7 +14,6 @@ import { tableElement, numberColumns } from '../../table';
 import { type Page, type Part, type View, stack } from '../../view';
 import { facts, section, recordLink } from '../../words';
 import {
-  benchStep,
   cellRows,
   questionText,
   scalingSummary,
@@ -40,7 +39,7 @@ export function benchView(record: AnyRecord, page: Page): View {
           ? 'No conclusion was drawn.'
           : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
     ),
-    adviceLine(benchStep(bench)),
+    adviceLine(bench.advice),
     smt && chart(smt),
     stack(
       'div',
@@ -52,11 +51,8 @@ export function benchView(record: AnyRecord, page: Page): View {
     conclusions.length > 1 &&
       h('ul', ...conclusions.slice(1).map((c) => h('li', c))),
     bench.smt?.sentence &&
-      h(
-        'p',
-        h('strong', 'SMT: '),
-        `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
-      ),
+      bench.smt.sentence !== conclusions[0] &&
+      h('p', h('strong', 'SMT: '), bench.smt.sentence),
     scoreTable(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),

@@ -13,19 +13,6 @@ const formatMicroseconds = (value: Maybe<number>): string =>
 const formatMilliseconds = (value: Maybe<number>): string =>
   formatMicroseconds((value ?? 0) * 1e3);
 
-/** The result in one sentence: the most serious finding, else how much time was lost. */
-export function verdictSentence(record: JitterRecord): string {
-  const [first] = record.findings ?? [];
-  if (first?.sentence) return first.sentence;
-  const gaps = `${count(record.gaps ?? 0, 'gap')} above ${formatMicroseconds(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}`;
-  const [worst] = [...(record.cpus ?? [])].sort(
-    (a, b) => (b.lost_share ?? 0) - (a.lost_share ?? 0),
-  );
-  return worst?.gaps
-    ? `${gaps}; CPU ${worst.cpu} lost most, ${percent(worst.lost_share)} of its time, at most ${formatMicroseconds(worst.longest_us)} at once.`
-    : `${gaps}.`;
-}
-
 export const cpuTable = (record: JitterRecord): Table => ({
   caption: 'Each CPU',
   columns: [

@@ -2,13 +2,13 @@
 
 import { chart } from '../../chart';
 import { h } from '../../dom';
-import { adviceLine, furtherFindings } from '../../method';
+import { adviceLine, findingsPart } from '../../method';
 import type { JitterRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { causeTable, cpuTable, longestChart, verdictSentence } from './shape';
+import { causeTable, cpuTable, longestChart } from './shape';
 
 /** Draws a `pinwise.jitter/1`. */
 export function jitterView(any: AnyRecord, _page: Page): View {
@@ -16,11 +16,11 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const isolation = record.isolation ?? {};
   const whyNoCauses = record.causes_unavailable;
   return stack('article', '', [
-    h('p.verdict', verdictSentence(record)),
-    adviceLine(record.findings?.[0]?.advice),
+    h('p.verdict', record.answer?.sentence),
+    adviceLine(record.answer?.advice),
     record.longest?.length ? chart(longestChart(record)) : null,
     section('CPUs', tableElement(cpuTable(record))),
-    furtherFindings(record.findings),
+    findingsPart(record.findings),
     section(
       'Causes',
       whyNoCauses

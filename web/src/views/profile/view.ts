@@ -45,8 +45,8 @@ export function profileView(any: AnyRecord, page: Page): View {
   const threads = shape.threadTable(record);
   const element = h(
     'article',
-    h('p.verdict', record.sentence ?? ''),
-    adviceLine(nextStep(record)),
+    h('p.verdict', record.answer?.sentence ?? ''),
+    adviceLine(record.answer?.advice),
     graph && section('Calls', graph.element),
     section('Figures', facts(figureFacts(record))),
     functionSection(shape.functionTable(record, MAX_FUNCTIONS)),
@@ -59,16 +59,6 @@ export function profileView(any: AnyRecord, page: Page): View {
     ),
   );
   return toView(element, graph);
-}
-
-/** From this share of waits in the CPU time on, the advice is to analyse them. */
-const MIN_WAITS = 0.05;
-
-function nextStep({ waits, total }: ProfileRecord): string {
-  const share = timeOf(waits) / Math.max(timeOf(total), 1e-12);
-  return share >= MIN_WAITS
-    ? 'See what spins, and what would end it: pinwise spin attach -- PROGRAM.'
-    : 'After a change, profile again and subtract: pinwise profile diff last~1 last.';
 }
 
 function toView(element: HTMLElement, graph: Part | null): View {

@@ -96,6 +96,7 @@ fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
         kernels,
         scores: Vec::new(),
         conclusions: Vec::new(),
+        advice: String::new(),
         stopped: None,
         elapsed_s: 0.0,
     }
@@ -119,7 +120,6 @@ fn smt_effects_are_listed_per_kernel_with_advice() {
         ],
         &[
             "On one core, SMT adds 18.0 % (16.0–20.0 %) to whetstone, costs 6.0 % (4.0–8.0 %) in fft, changes pi by less than 1.0 %, is undecided for chase.",
-            "Leave SMT on, unless this machine is dedicated to work like fft: then run one thread per core (--place one-per-core), which needs no change of the machine.",
         ],
     );
 }
@@ -134,10 +134,7 @@ fn more_than_four_kernels_are_summed_up_as_a_range() {
     };
     check(
         kernels(),
-        &[
-            "On one core, SMT adds 21.0–25.0 % to all 5 kernels.",
-            "Leave SMT on.",
-        ],
+        &["On one core, SMT adds 21.0–25.0 % to all 5 kernels."],
     );
     let mut with_open = kernels();
     with_open.push(core("chase", 0.9, 1.2));
@@ -154,12 +151,34 @@ fn smt_advice_depends_on_whether_it_adds_or_costs() {
     let advice = |low: f64, high: f64| {
         let mut record = bench(vec![core("fft", low, high)], SmtState::Reported);
         draw_conclusions(&mut record);
-        record.conclusions[1].clone()
+        record.advice
     };
     assert_eq!(advice(1.1, 1.2), "Leave SMT on.");
     assert!(advice(0.8, 0.9).starts_with("Run one thread per core"));
     assert!(advice(0.995, 1.005).starts_with("Leave SMT as it is"));
     assert!(advice(0.9, 1.1).starts_with("Whether SMT pays is undecided"));
+}
+
+#[test]
+fn without_smt_the_best_and_the_worst_placement_are_advised() {
+    let rows = [
+        (1, "cpu:0", "native", 1.0, 1.0),
+        (2, "one-llc", "native", 1.9, 1.9),
+        (2, "spread", "native", 1.2, 1.2),
+    ];
+    let mut record = bench(
+        vec![kernel("fft", Question::Scaling, &rows)],
+        SmtState::Reported,
+    );
+    record.suite = None;
+    draw_conclusions(&mut record);
+    assert!(
+        record
+            .advice
+            .ends_with("pinwise compare --place one-llc --place spread -- PROGRAM"),
+        "{}",
+        record.advice
+    );
 }
 
 #[test]
@@ -170,7 +189,7 @@ fn smt_advice_follows_the_whole_machine_if_it_was_measured() {
     draw_conclusions(&mut record);
     assert!(record.conclusions[0].starts_with("On one core, SMT adds"));
     assert!(record.conclusions[1].starts_with("On all cores, SMT costs"));
-    assert!(record.conclusions[2].starts_with("Run one thread per core"));
+    assert!(record.advice.starts_with("Run one thread per core"));
 }
 
 #[test]
@@ -178,7 +197,8 @@ fn the_state_of_smt_is_explained() {
     for state in [SmtState::Absent, SmtState::Unstable] {
         let mut record = bench(Vec::new(), state);
         draw_conclusions(&mut record);
-        assert_eq!(record.conclusions, ["What the machine is. What follows."]);
+        assert_eq!(record.conclusions, ["What the machine is."]);
+        assert_eq!(record.advice, "What follows.");
     }
     let mut record = bench(vec![core("fft", 1.2, 1.3)], SmtState::Measured);
     draw_conclusions(&mut record);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::*;
 use pinwise_machine::Isolation;
-use pinwise_record::{CountedRecord, Header, HostRecord, IsolationRecord, JitterCauseRecord};
+use pinwise_record::{
+    Answer, CountedRecord, Header, HostRecord, IsolationRecord, JitterCauseRecord,
+};
 
 /// A CPU with its counted interrupts (label, name, count) and the causes of its gaps.
 fn cpu(
@@ -79,6 +81,7 @@ fn find_in_four_cpus(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding>
         cpus,
         causes,
         longest: Vec::new(),
+        answer: Answer::default(),
         causes_unavailable: has_queues_alone.then(|| "tracefs is not mounted".to_owned()),
         isolation: IsolationRecord::default(),
     };
