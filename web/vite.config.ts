@@ -80,7 +80,9 @@ function singleFile(): Plugin {
       const style = styles[0]!.replace(/<(?=\/style)/gi, '\\3c ');
       // Two hyphens could end the HTML comment around the notices.
       const notice = joinNotices(
-        parts.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])),
+        parts
+          .flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []))
+          .filter((id) => !findReplacement(id)),
       ).replaceAll('--', '- -');
       const html = String(page.source)
         .replace(/<script type="module"[^>]*><\/script>/, '')
@@ -136,10 +138,13 @@ const UNUSED: Readonly<Record<string, string>> = {
     ordinalScheme = no, quantitativeScheme = () => (share) => no(share);`,
 };
 
+const findReplacement = (id: string): string | undefined =>
+  UNUSED[id.split(/\/(?:plot\/src|node_modules)\//).at(-1)!];
+
 const withoutUnused: Plugin = {
   name: 'without-unused',
   load: (id) => {
-    const text = UNUSED[id.split(/\/(?:plot\/src|node_modules)\//).at(-1)!];
+    const text = findReplacement(id);
     return text ? `/* @__NO_SIDE_EFFECTS__ */ function no() {}\n${text}` : null;
   },
 };
