@@ -54,9 +54,10 @@ const BOTTOM_MARGIN = 48;
 const TICK_LENGTH = 5;
 /** Room for half of the last label, pixels. */
 const SIDE_MARGIN = 30;
-/** Names and words at either side take at most this share of the width; names without words may
- * take more. */
+/** Words beside rows take at most this share of the width, names and words together the other:
+ * names beside short words may be long. */
 const MAX_SIDE_SHARE = 0.3;
+const MAX_SIDES_SHARE = 0.66;
 const MAX_SINGLE_SIDE_SHARE = 0.46;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
 const BOLD_TITLE_SHARE = 0.85;
@@ -87,18 +88,17 @@ function layOutFrame(panel: Panel, width: number, measure: Measure): Frame {
     const shown = words.map((word) =>
       typeof word === 'string' ? word : word[wordsAt],
     );
+    const right = sideWidth(shown);
+    const most =
+      right > 0 ? MAX_SIDES_SHARE - right / width : MAX_SINGLE_SIDE_SHARE;
     return {
       panel,
       x,
       y: [names.length - 0.5, -0.5],
       yTicks: names.map((_, at) => at),
       words: shown,
-      left:
-        sideWidth(
-          names,
-          shown.length > 0 ? MAX_SIDE_SHARE : MAX_SINGLE_SIDE_SHARE,
-        ) + 12,
-      right: shown.length > 0 ? sideWidth(shown) + 16 : SIDE_MARGIN,
+      left: sideWidth(names, most) + 12,
+      right: right > 0 ? right + 16 : SIDE_MARGIN,
     };
   }
   const axis = panel.y;

@@ -8,7 +8,7 @@ import {
   figureRows,
   ratioRows,
   ratioSummary,
-  toSentence,
+  toSentences,
 } from './shape';
 
 const DIFF: DiffRecord = {
@@ -52,8 +52,22 @@ const DIFF: DiffRecord = {
 
 test('only positive ratios and complete intervals are drawn', () => {
   expect(ratioRows(DIFF)).toEqual([
-    { name: 'x', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
-    { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
+    {
+      name: 'x',
+      ratio: 0.5,
+      low: 0.4,
+      high: 0.6,
+      verdict: 'lower',
+      words: ['500 ms → 250 ms   −50.0 %   lower', '−50.0 %'],
+    },
+    {
+      name: 'y',
+      ratio: 1.1,
+      low: null,
+      high: null,
+      verdict: 'cannot_tell',
+      words: ['1.00 s → 1.10 s   +10.0 %   inconclusive', '+10.0 %'],
+    },
   ]);
   expect(ratioSummary(ratioRows(DIFF))).toBe(
     'Of 2 figures: 1 lower, 1 inconclusive.',
@@ -77,12 +91,45 @@ test('the table has every figure, unknown ones empty', () => {
   expect(figureRows({})).toEqual([]);
 });
 
-test('the sentence names what changed most', () => {
-  expect(toSentence(DIFF)).toBe(
-    '1 of 1 figure changed; x −50.0 % (−60.0 % to −40.0 %).',
-  );
+test('the sentence names what changed most, and what to do', () => {
+  expect(toSentences(DIFF)).toEqual([
+    'B differs from A in 1 of 1 figure: x −50.0 % (−60.0 % to −40.0 %).',
+    'Measure both again to confirm it.',
+  ]);
   const figures = [{ name: 'z', ratio: 1.036, low: 0.959, high: 1.12 }];
-  expect(toSentence({ figures })).toBe(
-    'Nothing shown to have changed; z +3.6 % (−4.1 % to +12.0 %).',
+  expect(toSentences({ figures })).toEqual([
+    'No difference between A and B is shown; the largest: z +3.6 % (−4.1 % to +12.0 %).',
+    'Measure both again with more runs to narrow the intervals.',
+  ]);
+  const [same] = toSentences({
+    figures: [{ ...figures[0]!, verdict: 'same' }],
+  });
+  expect(same).toMatch(/^B is the same as A;/);
+});
+
+test('a large change without an interval is a factor, and no verdict', () => {
+  const figures = [{ name: 'time lost', ratio: 17.4 }];
+  expect(toSentences({ figures })[0]).toBe(
+    'No verdict: single records do not show what is chance. Largest difference: time lost ×17.4.',
   );
+});
+
+test('figures that share a baseline have its name once', () => {
+  const figures = [
+    { name: 'b', over: 'a', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
+    { name: 'a', ratio: 1.1 },
+  ] as const;
+  expect(ratioRows({ figures: [...figures] }).map(({ name }) => name)).toEqual([
+    'b',
+    'a itself',
+  ]);
+  expect(toSentences({ figures: [...figures] })[0]).toMatch(
+    /: b −50.0 % .* against a\.$/,
+  );
+  const two = [...figures, { name: 'c', over: 'd', ratio: 1 }];
+  expect(ratioRows({ figures: two }).map(({ name }) => name)).toEqual([
+    'b against a',
+    'a',
+    'c against d',
+  ]);
 });

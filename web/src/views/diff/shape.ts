@@ -4,6 +4,7 @@ import { change, count, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { positive, knownEnds } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
+import { factorLabel, isFactor } from '../../scales';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
   lower: 'lower',
@@ -12,60 +13,104 @@ export const VERDICTS: Readonly<Record<string, string>> = {
   cannot_tell: 'inconclusive',
 };
 
-/** "cpu:0 over os-default". */
-const figureTitle = ({ name, over }: FigureChange): string =>
-  over ? `${name} over ${over}` : (name ?? '–');
-
 export interface RatioRow {
   name: string;
   ratio: number;
   low: number | null;
   high: number | null;
   verdict: string;
+  /** Beside the row, if not its verdict: all, and what a phone has room for. */
+  words?: readonly [long: string, short: string];
+}
+
+/** The baseline of the figures that are ratios to one; empty without such, or with several. */
+export function findBaseline(record: DiffRecord): string {
+  const all = filterMap(record.figures ?? [], ({ over }) => over ?? null);
+  return new Set(all).size === 1 ? all[0]! : '';
+}
+
+/** A figure's name: without the baseline that all share, whose own figure is no ratio. */
+function nameFigure(
+  { name = '–', over }: FigureChange,
+  baseline: string,
+): string {
+  if (baseline) return name === baseline ? `${name} itself` : `${name}`;
+  return over ? `${name} against ${over}` : `${name}`;
 }
 
 /** Figures with a ratio, in the record's order. */
 export function ratioRows(record: DiffRecord): RatioRow[] {
-  return filterMap(record.figures ?? [], (figure) =>
-    positive(figure.ratio)
+  const baseline = findBaseline(record);
+  return filterMap(record.figures ?? [], (figure) => {
+    const { ratio, low, high, a, b, unit, verdict = 'cannot_tell' } = figure;
+    const sides = [a, b].map((value) => quantity(value, unit)).join(' → ');
+    return positive(ratio)
       ? {
-          name: figureTitle(figure),
-          ratio: figure.ratio,
-          ...knownEnds(figure.low, figure.high),
-          verdict: figure.verdict ?? 'cannot_tell',
+          name: nameFigure(figure, baseline),
+          ratio,
+          ...knownEnds(low, high),
+          verdict: verdict ?? 'cannot_tell',
+          words: [
+            `${sides}   ${ratioText(ratio)}   ${nameVerdict(verdict)}`,
+            ratioText(ratio),
+          ],
         }
-      : null,
-  );
+      : null;
+  });
 }
 
-/** A change with its interval: "−5.0 % (−7.0 % to −3.0 %)". */
+const nameVerdict = (verdict: string | null): string =>
+  VERDICTS[verdict ?? ''] ?? verdict ?? '';
+
+const ratioText = (ratio: number): string =>
+  isFactor(ratio) ? factorLabel(ratio) : change(ratio);
+
+/** A change with its interval: "−5.0 % (−7.0 % to −3.0 %)"; from threefold on "×3". */
 export function changeText(
   figure: Pick<FigureChange, 'ratio' | 'low' | 'high'>,
 ): string | null {
   const { ratio, low, high } = figure;
-  return positive(ratio) ? withSpan(ratio, low, high, change) : null;
+  return positive(ratio) ? withSpan(ratio, low, high, ratioText) : null;
 }
 
-/** What changed; of several figures the one that changed most. */
-export function toSentence(record: DiffRecord): string {
-  const rows = ratioRows(record).filter(({ low }) => low !== null);
-  const changed = rows.filter(({ verdict }) => /^(low|high)er$/.test(verdict));
+/** What changed, of several figures the one that changed most, and what to do about it. */
+export function toSentences(
+  record: DiffRecord,
+): [verdict: string, advice: string] {
+  const all = ratioRows(record);
+  const known = all.filter(({ low }) => low !== null);
+  const changed = known.filter(({ verdict }) => /^(low|high)er$/.test(verdict));
   const size = ({ ratio }: RatioRow): number => Math.abs(Math.log(ratio));
-  const [most] = (changed.length > 0 ? changed : rows).sort(
-    (a, b) => size(b) - size(a),
-  );
-  if (!most) return record.sentence ?? '';
-  const known =
-    changed.length > 0
-      ? `${changed.length} of ${count(rows.length, 'figure')} changed`
-      : `Nothing ${rows.every((row) => row.verdict === 'same') ? '' : 'shown to have '}changed`;
-  return `${known}; ${most.name} ${changeText(most)}.`;
+  const candidates = [changed, known, all].find((rows) => rows.length > 0);
+  const most = candidates?.sort((a, b) => size(b) - size(a))[0];
+  if (!most) return [record.sentence ?? '', ''];
+  const baseline = findBaseline(record);
+  const its = `${most.name} ${changeText(most)}${baseline && ` against ${baseline}`}.`;
+  if (changed.length > 0)
+    return [
+      `B differs from A in ${changed.length} of ${count(known.length, 'figure')}${changed.length > 1 ? ', most' : ''}: ${its}`,
+      baseline
+        ? 'Confirm it on one machine at one time: `pinwise compare --command OLD --command NEW`.'
+        : 'Measure both again to confirm it.',
+    ];
+  if (known.length === 0)
+    return [
+      `No verdict: single records do not show what is chance. Largest difference: ${its}`,
+      'Measure both again, and see how much equal records differ.',
+    ];
+  return known.every(({ verdict }) => verdict === 'same')
+    ? [`B is the same as A; largest difference: ${its}`, 'Change nothing.']
+    : [
+        `No difference between A and B is shown; the largest: ${its}`,
+        'Measure both again with more runs to narrow the intervals.',
+      ];
 }
 
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
+  const baseline = findBaseline(record);
   return (record.figures ?? []).map((f) => [
-    figureTitle(f),
+    nameFigure(f, baseline),
     withSpan(f.a, f.a_low, f.a_high, (v) => quantity(v, f.unit)),
     withSpan(f.b, f.b_low, f.b_high, (v) => quantity(v, f.unit)),
     changeText(f),
@@ -73,7 +118,7 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
       ? 'only in A'
       : typeof f.a !== 'number'
         ? 'only in B'
-        : (VERDICTS[f.verdict ?? ''] ?? f.verdict ?? null),
+        : nameVerdict(f.verdict ?? null),
   ]);
 }
 

@@ -2,91 +2,105 @@
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
-import { minute } from '../../format';
 import { type Look, ratioAxis, seriesColour } from '../../plot';
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
-import { type TableCell, tableElement, numberColumns } from '../../table';
-import { type Page, type Part, type View, stack } from '../../view';
-import { section, recordLink } from '../../words';
+import { type Table, tableElement, numberColumns } from '../../table';
+import { adviceLine } from '../../method';
+import { type Page, type View, stack } from '../../view';
+import { findingList, recordLink } from '../../words';
 import {
   type RatioRow,
   VERDICTS,
   changeText,
   figureRows,
+  findBaseline,
   ratioRows,
   ratioSummary,
-  toSentence,
+  toSentences,
 } from './shape';
 
 /** Draws a `pinwise.diff/1`. */
 export function diffView(record: AnyRecord, _page: Page): View {
   const diff = record as DiffRecord;
   const rows = ratioRows(diff);
-  const plot: Part | null =
-    rows.length > 0
-      ? chart(ratioPlan(rows, 'B over A', 'change from A to B'))
-      : null;
-  const caveats = diff.caveats ?? [];
+  const [verdict, advice] = toSentences(diff);
+  const changes = diff.machine_changes ?? [];
+  const differing = changes.map(
+    ({ what, a, b }) =>
+      `${what} ${a ?? 'unknown'} in A, ${b ?? 'unknown'} in B`,
+  );
+  const baseline = findBaseline(diff);
+  const table = figureTable(diff);
+  const caveats = [
+    ...(diff.caveats ?? []),
+    changes.length === 0 &&
+      diff.a?.machine &&
+      `Same machine: ${diff.a.machine}.`,
+  ].filter((caveat) => typeof caveat === 'string');
   return stack('article', '', [
-    h('p.verdict', toSentence(diff)),
-    plot,
-    caveats.length > 0 && h('ul.caveats', ...caveats.map((c) => h('li', c))),
-    sideTable(diff),
-    machineChanges(diff),
-    section('Figures', figureTable(diff)),
+    sideLine('A', diff.a),
+    sideLine('B', diff.b, diff.a?.title),
+    h('p.verdict', verdict),
+    changes.length > 0 &&
+      findingList([
+        {
+          severity: 'warning',
+          sentence: `The machine differs: ${differing.join('; ')}.`,
+        },
+      ]),
+    adviceLine(advice),
+    rows.length > 0
+      ? chart({
+          ...ratioPlan(
+            rows,
+            baseline
+              ? `Change from A to B, against ${baseline}`
+              : 'Change from A to B',
+            {
+              axis: '← lower in B      higher in B →',
+              title: 'Figure',
+              summary: ratioSummary(rows),
+            },
+          ),
+          caption: rows.some(({ low }) => low !== null)
+            ? '95 % intervals; a hollow dot is inconclusive.'
+            : '',
+          table,
+        })
+      : tableElement(table),
+    caveats.length > 0 &&
+      h(
+        'details',
+        h('summary', 'How far to trust it'),
+        h('ul', ...caveats.map((caveat) => h('li', caveat))),
+      ),
   ]);
 }
 
-function sideTable(diff: DiffRecord): HTMLElement {
-  const link = (side: DiffRecord['a']): TableCell =>
-    side?.id
-      ? recordLink(side.id, side.title ? `${side.title} · ${side.id}` : side.id)
-      : null;
-  const both = (
-    name: string,
-    of: (side: DiffRecord['a']) => TableCell,
-  ): TableCell[] => [name, of(diff.a), of(diff.b)];
-  return tableElement({
-    caption: 'What is compared',
-    isStacked: true,
-    columns: ['Side', 'A', 'B'],
-    rows: [
-      both('Record', link),
-      both('Time', (s) => (s?.time ? `${minute(s.time)} UTC` : null)),
-      both('Host', (s) => s?.host),
-      both('Machine', (s) => s?.machine),
-    ],
-  });
-}
-
-function machineChanges(diff: DiffRecord): HTMLElement {
-  const changes = diff.machine_changes ?? [];
-  if (changes.length === 0)
-    return section('Machine', h('p', 'Both records name the same machine.'));
-  return section(
-    'Machine',
-    tableElement({
-      caption: `The machine changed in ${changes.length === 1 ? 'one thing' : `${changes.length} things`}`,
-      isStacked: true,
-      columns: ['What', 'A', 'B'],
-      rows: changes.map((c) => [c.what, c.a, c.b]),
-    }),
+/** Which record a side is; a title that both have is shown once. */
+function sideLine(
+  name: string,
+  side: DiffRecord['a'],
+  known?: string | null,
+): HTMLElement | null {
+  if (!side?.id) return null;
+  const { id, title, host } = side;
+  return h(
+    'p.muted',
+    `${name}: `,
+    recordLink(id, id),
+    ...[title !== known && title, host].map((part) => part && ` · ${part}`),
   );
 }
 
-function figureTable(diff: DiffRecord): HTMLElement {
-  const rows = figureRows(diff);
-  if (rows.length === 0)
-    return h('p.muted', 'The two have no figure in common.');
-  return tableElement({
-    caption: 'Figures of both, with 95 % intervals where they are known',
-    isStacked: true,
-    columns: ['Figure', ...numberColumns('A', 'B', 'B over A'), 'Verdict'],
-    rows,
-  });
-}
+const figureTable = (diff: DiffRecord): Table => ({
+  caption: 'Figures of both, with 95 % intervals where they are known',
+  isStacked: true,
+  columns: ['Figure', ...numberColumns('A', 'B', 'Change'), 'Verdict'],
+  rows: figureRows(diff),
+});
 
 const LOOKS: Readonly<Record<string, Look>> = {
   lower: { shape: 'triangle', turn: -90, colour: seriesColour(0) },
@@ -98,8 +112,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
 export function ratioPlan(
   rows: readonly RatioRow[],
   name: string,
-  axis: string,
-  summary = ratioSummary(rows),
+  { axis, title, summary }: { axis: string; title: string; summary: string },
 ): ChartPlan {
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
@@ -112,9 +125,9 @@ export function ratioPlan(
       height: 28 * rows.length,
       x: ratioAxis(axis, ends),
       y: {
-        title: 'Figure',
+        title,
         names: rows.map((r) => r.name),
-        words: rows.map((r) => VERDICTS[r.verdict] ?? r.verdict),
+        words: rows.map((r) => r.words ?? r.verdict),
       },
       rules: [{ x: 1 }],
       series: [

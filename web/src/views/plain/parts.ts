@@ -22,15 +22,18 @@ export function predictionPart(record: Records.PlacementPrediction): Part {
       name: text(one.label),
       ratio: one.ratio!,
       ...knownEnds(one.low, one.high),
-      verdict: `${change(one.ratio)}${mapNumber(one.cost, cost) ?? ''}`,
+      verdict: '',
+      words: [
+        `${change(one.ratio)}${mapNumber(one.cost, cost) ?? ''}`,
+        change(one.ratio),
+      ] as const,
     }));
   return chart(
-    ratioPlan(
-      rows,
-      'Predicted change',
-      '← better      predicted cost      worse →',
-      'Against os-default, with 90 % intervals; beside it the predicted value.',
-    ),
+    ratioPlan(rows, 'Predicted change', {
+      axis: '← better      worse →',
+      title: 'Placement',
+      summary: 'Against os-default, with 90 % intervals.',
+    }),
   );
 }
 
