@@ -43,9 +43,9 @@ export function recordCommands(
 export const tabName = (what: string): string =>
   what.replace(/^(Run it ((with|for) )?|Do the )/, '') || 'run';
 
-/** One block to copy from, a tab for each command; on paper they are printed below each other. */
+/** One block to copy from, a tab for each of several commands; on paper they are printed below each other. */
 export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
-  if (all.length === 0) return null;
+  if (all.length < 2) return commandList(all);
   let chosen = 0;
   const own = (blockCount += 1);
   const panels = all.map(([what, command], at) =>
@@ -103,7 +103,7 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
     tabs[goal]!.focus();
   });
   show(0);
-  return h('div.copy-block', all.length > 1 && list, ...panels);
+  return h('div.copy-block', list, ...panels);
 }
 
 /** Number of blocks in the page: ids of their parts must be unique. */

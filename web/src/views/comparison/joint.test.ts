@@ -9,6 +9,10 @@ test('a limit has its direction, unit and state', () => {
   expect(limitText({ limit: 20, metric, placed_limit: 'held' })).toBe(
     '≤ 20.0 ms: held',
   );
+  const limits = { placed_limit: 'held', default_limit: 'broken' } as const;
+  expect(limitText({ limit: 20, metric, ...limits })).toBe(
+    '≤ 20.0 ms: held; broken with os-default',
+  );
   const rate = { unit: '', better: 'higher' };
   expect(limitText({ limit: 5000, metric: rate })).toMatch(/^≥ 5/);
   expect(limitText({ metric })).toBe('');

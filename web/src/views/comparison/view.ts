@@ -22,9 +22,10 @@ import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, section, shellWords } from '../../words';
+import { facts, findingList, section, shellWords } from '../../words';
 import { adviceList, armPlacePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
+import { findExits } from './exits';
 import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
@@ -61,32 +62,29 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     timePlan(lines, highlight.chosen()),
   );
   const highlight = armChoice(() => time.show(read(last)));
-  const all = joinParts<ShownComparison>('article.comparison', [
-    joinParts('div.answer', [
-      joinParts('div', [
-        rebuiltOnChange((now) => topPart(now.record, now.lines)),
-        rebuiltOnChange(
-          ({ record }) => [copyCommands(record)],
-          ({ record: { stopped, verdict, again } }) => [
-            stopped,
-            verdict,
-            again,
-          ],
-        ),
-        rebuiltOnChange((now) => [
-          adviceList(now.record, now.lines, where.choose),
-        ]),
-        rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
-        chartPart('Narrowing', (now) =>
-          now.isRunning ? intervalPlan(now.record) : null,
-        ),
-        chartPart('Against the baseline', (now) =>
-          ratioPlan(now.record, now.lines),
-        ),
-      ]),
-      where,
+  // The programs of a joint plan have its placements, which are no arms to choose from.
+  const isJoint = Boolean((record as Comparison).joint);
+  const answer = joinParts<ShownComparison>('div', [
+    rebuiltOnChange((now) => topPart(now.record, now.lines)),
+    rebuiltOnChange(
+      ({ record }) => [copyCommands(record)],
+      ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
+    ),
+    rebuiltOnChange((now) => [
+      isJoint
+        ? jointPart(now.record)
+        : adviceList(now.record, now.lines, where.choose),
     ]),
-    rebuiltOnChange((now) => [jointPart(now.record)]),
+    rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
+    chartPart('Narrowing', (now) =>
+      now.isRunning ? intervalPlan(now.record) : null,
+    ),
+    chartPart('Against the baseline', (now) =>
+      ratioPlan(now.record, now.lines),
+    ),
+  ]);
+  const all = joinParts<ShownComparison>('article.comparison', [
+    isJoint ? answer : joinParts('div.answer', [answer, where]),
     rebuiltOnChange((now) => verdictNotes(now.record, now.lines)),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
     rebuiltOnChange((now) => [armTables(now.record, now.lines)]),
@@ -156,8 +154,10 @@ function topPart(
 ): (Node | null)[] {
   const said = readHead(record);
   const verdict = record.verdict;
+  const exits = findExits(record);
   return [
     h('p.verdict', said.sentence),
+    exits && findingList([exits]),
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
       ? null
