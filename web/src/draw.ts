@@ -17,7 +17,7 @@ import {
 } from '@observablehq/plot';
 
 import { visible } from './dom';
-import { fitNames, truncate } from './labels';
+import { fitNames, fitTitle, truncate } from './labels';
 import { filterMap } from './lists';
 import { finite } from './numbers';
 import type { Measure, Panel, Point, Rule, Series } from './plot';
@@ -57,7 +57,7 @@ const SIDE_MARGIN = 30;
 /** Words beside rows take at most this share of the width, names and words together the other:
  * names beside short words may be long. */
 const MAX_SIDE_SHARE = 0.3;
-const MAX_SIDES_SHARE = 0.66;
+const MAX_SIDES_SHARE = 0.64;
 const MAX_SINGLE_SIDE_SHARE = 0.46;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
 const BOLD_TITLE_SHARE = 0.85;
@@ -205,7 +205,7 @@ function backMarks(
         : { tickSpacing: 100 }),
       ...shared,
       label:
-        truncate(visible(xAxis.title), around * BOLD_TITLE_SHARE, measure) ||
+        fitTitle(visible(xAxis.title), around * BOLD_TITLE_SHARE, measure) ||
         null,
       labelAnchor: 'center',
       labelOffset: BOTTOM_MARGIN - 8,

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import { fitNames } from './labels';
+import { fitNames, fitTitle } from './labels';
 
 const measure = (text: string): number => text.length;
 
@@ -32,4 +32,13 @@ test('other names are cut at their end', () => {
   expect(
     fitNames(['web on cpu:0, batch on cpu:1', 'a', 'a'], 10, measure),
   ).toEqual(['web on cp…', 'a', 'a']);
+});
+
+test('an axis title is cut to its directions before it is cut at its end', () => {
+  const title = '← better      the joint cost      worse →';
+  expect(fitTitle(title, 50, measure)).toBe(title);
+  expect(fitTitle(title, 22, measure)).toBe('← better      worse →');
+  expect(fitTitle('← lower in B      higher in B →', 10, measure)).toBe(
+    '← lower i…',
+  );
 });

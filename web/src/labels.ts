@@ -15,6 +15,18 @@ export function truncate(
   return `${letters.join('')}…`;
 }
 
+/** Cuts an axis title to a width: "← better   time   worse →" first to its directions. */
+export const fitTitle = (
+  title: string,
+  width: number,
+  measure: Measure,
+): string =>
+  truncate(
+    measure(title) > width ? title.replace(/ {6}.* {6}/, ' '.repeat(6)) : title,
+    width,
+    measure,
+  );
+
 /** Cuts names to a width; those that would look alike begin with the word in which they differ. */
 export function fitNames(
   names: readonly string[],
