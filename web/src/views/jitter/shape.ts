@@ -1,8 +1,9 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
+import { number } from '../../fields';
 import { count, percent, seconds, wholeNumber } from '../../format';
-import type { JitterRecord, Maybe } from '../../records';
+import type { Finding, JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
 import { seriesLook } from '../../plot';
 import { causeName } from '../../words';
@@ -14,7 +15,8 @@ const formatMilliseconds = (value: Maybe<number>): string =>
   formatMicroseconds((value ?? 0) * 1e3);
 
 export const cpuTable = (record: JitterRecord): Table => ({
-  caption: 'Each CPU',
+  caption: `Gaps above ${formatMicroseconds(record.threshold_us)}`,
+  isStacked: true,
   columns: [
     'CPU',
     ...numberColumns('Gaps', 'Median', '99 %', 'Longest', 'Time lost'),
@@ -33,6 +35,7 @@ export const cpuTable = (record: JitterRecord): Table => ({
 
 export const causeTable = (record: JitterRecord): Table => ({
   caption: 'Causes of gaps, all CPUs together',
+  isStacked: true,
   columns: [
     'Cause',
     ...numberColumns('Gaps', 'Time', 'Longest'),

@@ -10,11 +10,16 @@ import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { causeTable, cpuTable, longestChart } from './shape';
 
+/** Causes shown at first. */
+const MAX_CAUSES = 8;
+
 /** Draws a `pinwise.jitter/1`. */
 export function jitterView(any: AnyRecord, _page: Page): View {
   const record = any as JitterRecord;
   const isolation = record.isolation ?? {};
   const whyNoCauses = record.causes_unavailable;
+  const causes = causeTable(record);
+  const rare = causes.rows.slice(MAX_CAUSES);
   return stack('article', '', [
     h('p.verdict', record.answer?.sentence),
     adviceLine(record.answer?.advice),
@@ -23,9 +28,20 @@ export function jitterView(any: AnyRecord, _page: Page): View {
     findingsPart(record.findings),
     section(
       'Causes',
-      whyNoCauses
-        ? h('p', `Unknown: ${whyNoCauses}.`)
-        : tableElement(causeTable(record)),
+      ...(whyNoCauses
+        ? [h('p', `Unknown: ${whyNoCauses}.`)]
+        : [
+            tableElement({
+              ...causes,
+              rows: causes.rows.slice(0, MAX_CAUSES),
+            }),
+            rare.length > 0 &&
+              h(
+                'details',
+                h('summary', `${rare.length} more`),
+                tableElement({ ...causes, rows: rare }),
+              ),
+          ]),
     ),
     section(
       'How it was measured',
