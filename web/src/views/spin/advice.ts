@@ -2,9 +2,8 @@
 
 import './style.css';
 
-import { chart } from '../../chart';
 import { h } from '../../dom';
-import { list } from '../../fields';
+import { items, list } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
@@ -16,12 +15,11 @@ import type {
 } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import { asCards } from '../../table';
+import { asCards, numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
-import { advicePlan } from './advice-plan';
 import { groupEqualLoops, scanSentence } from './scan';
-import { processorSentence } from './shape';
+import { nameSetting, processorSentence } from './shape';
 import { mapNumber } from '../../numbers';
 
 const formatNanoseconds = (value: number | null | undefined): string | null =>
@@ -30,18 +28,15 @@ const formatNanoseconds = (value: number | null | undefined): string | null =>
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const advice = record as SpinAdviceRecord;
-  const rows = advice.advice ?? [];
-  const plan = advicePlan(advice);
   return stack('article', '', [
     h(
       'p.verdict',
-      `Spin at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
+      `Spin for at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${mapNumber(advice.budget_pauses, (pauses) => ` (${wholeNumber(pauses)} PAUSEs)`) ?? ''} before parking: that is what parking and waking costs here.`,
     ),
     adviceLine(
       'Open the setting of your runtime for the reason and a command that verifies it.',
     ),
-    section('Settings', ...rows.map(settingPart)),
-    plan && chart(plan),
+    settingTable(items(advice.advice)),
     h('p', advice.rule ?? ''),
     h(
       'p.muted',
@@ -51,32 +46,34 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
-function settingPart(row: AdviceRecord): HTMLElement {
-  const describeSpin = (
-    value: string | null | undefined,
-    time: number | null | undefined,
-  ): string | null =>
-    value
-      ? `${value}${formatNanoseconds(time) ? `, spins ${formatNanoseconds(time)}` : ''}`
-      : null;
-  return h(
-    'details.place',
-    h(
-      'summary',
-      h('strong', `${row.runtime ?? ''}: ${row.setting ?? ''}`),
-      row.suggested
-        ? ` ${row.usual ?? '–'} → ${row.suggested}`
-        : ' nothing to change',
-    ),
-    facts({
-      How: row.how,
-      Usual: describeSpin(row.usual, row.usual_ns),
-      Suggested: describeSpin(row.suggested, row.suggested_ns) ?? 'nothing',
-      Why: row.reasoning,
-    }),
+/** Each setting once, its reason and command folded; those without a change last. */
+const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
+  tableElement({
+    caption: 'Spin settings, and how long they spin here',
+    isStacked: true,
+    columns: [
+      'Setting',
+      ...numberColumns('Default', 'Spins', 'Suggested', 'Would spin'),
+    ],
+    rows: [...rows]
+      .sort((a, b) => Number(!a.suggested) - Number(!b.suggested))
+      .map((row) => [
+        settingPart(row, nameSetting(row, rows)),
+        row.usual,
+        formatNanoseconds(row.usual_ns),
+        row.suggested ?? 'no change',
+        formatNanoseconds(row.suggested_ns),
+      ]),
+  });
+
+const settingPart = (row: AdviceRecord, name: string): HTMLElement =>
+  h(
+    'details',
+    h('summary', name),
+    h('p', row.reasoning ?? ''),
+    facts({ How: row.how, Versions: row.versions }),
     row.verify && commandList([['Verify', row.verify]]),
   );
-}
 
 /** Draws a `pinwise.spin-scan/1`. */
 export function spinScanView(record: AnyRecord, _page: Page): View {

@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest';
 
 import type { CpuPauseRecord } from '../../records';
-import { advicePlan } from './advice-plan';
 import { costSentence, describeCounter } from './pause';
 import { groupEqualLoops, scanSentence } from './scan';
 import {
+  nameSetting,
   type Predicted,
   attachStep,
   describeMissing,
@@ -22,7 +22,6 @@ import {
   toReplayPoints,
   replaySentence,
 } from './shape';
-import { panelsOf } from '../../plot';
 
 const at = (
   algorithm: string,
@@ -259,25 +258,18 @@ test('equal loops share a row, and the one that checks least often is first', ()
   );
 });
 
-test('settings are drawn beside the cost of parking and waking', () => {
-  const plan = advicePlan({
-    budget_ns: 20_000,
-    advice: [
-      { setting: 'GOMP_SPINCOUNT', usual_ns: 7e6, suggested_ns: 20_000 },
-      { setting: 'mutex_max_spin', usual_ns: 15_000 },
-      { setting: 'nothing known' },
-    ],
-  });
-  expect(plan?.summary).toBe(
-    '1 of 2 settings spins more than twice as long as parking and waking takes (the line).',
-  );
-  const panel = panelsOf(plan!, 600)[0];
-  expect(panel?.rules?.[0]?.x).toBe(0.00002);
-  expect(panel?.series.map((one) => one.points.map(({ x }) => x))).toEqual([
-    [0.00002],
-    [0.007, 0.000015],
+test('settings of the same name are told apart by their versions', () => {
+  const row = { runtime: 'libomp', setting: 'KMP_BLOCKTIME' };
+  const rows = [
+    { ...row, versions: 'LLVM 18 and later, which know units' },
+    { ...row, versions: 'LLVM before 18' },
+    { runtime: 'jemalloc', setting: 'mutex_max_spin', versions: '5.3' },
+  ];
+  expect(rows.map((one) => nameSetting(one, rows))).toEqual([
+    'libomp: KMP_BLOCKTIME, LLVM 18 and later',
+    'libomp: KMP_BLOCKTIME, LLVM before 18',
+    'jemalloc: mutex_max_spin',
   ]);
-  expect(advicePlan({ advice: [] })).toBe(null);
 });
 
 test('the cost of PAUSE is one figure, or a range over the CPUs', () => {

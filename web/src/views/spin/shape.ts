@@ -4,6 +4,7 @@ import { count, fixed, quantity, seconds } from '../../format';
 import { filterMap } from '../../lists';
 import { positive } from '../../numbers';
 import type {
+  AdviceRecord,
   Having,
   MoveRecord,
   PredictionRecord,
@@ -197,6 +198,18 @@ export function processorSentence(
     ? ` (${fixed(processor.pause_cycles, 1)} cycles${clock})`
     : '';
   return `${chipName(processor) ?? 'The machine of the record'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
+}
+
+/** The runtime and name of a setting; of several with both alike, their versions too. */
+export function nameSetting(
+  { runtime, setting, versions }: AdviceRecord,
+  all: readonly AdviceRecord[],
+): string {
+  const alike = all.filter(
+    (row) => row.runtime === runtime && row.setting === setting,
+  );
+  const version = alike.length > 1 && versions?.split(',')[0];
+  return `${runtime ?? ''}: ${setting ?? ''}${version ? `, ${version}` : ''}`;
 }
 
 /** The main result in a sentence. */
