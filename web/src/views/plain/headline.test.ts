@@ -85,6 +85,20 @@ test('an unfinished fleet goes on with what is missing', () => {
   ]);
 });
 
+test('a predicted gain that may be none is no best placement', () => {
+  const placements = [
+    { label: '4 cores', ratio: 0.996, low: 0.98, high: 1.012 },
+  ];
+  expect(
+    composeHeadline('prediction', {
+      ...readRecord('prediction'),
+      placements,
+    } as never)[0],
+  ).toMatch(
+    /^No placement is predicted to be better for certain; 4 cores leads: −0.4 % cost/,
+  );
+});
+
 test('a prediction for this machine goes on with a comparison', () => {
   const local = { ...readRecord('prediction'), machine: 'local' };
   expect(composeHeadline('prediction', local)[1]?.[1]).toBe(

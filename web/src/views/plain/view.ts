@@ -161,7 +161,10 @@ export function plainView(record: AnyRecord): View {
   const kind = parseSchema(record.schema)?.name ?? '';
   const [parts, shown] =
     kind === 'prediction'
-      ? [[predictionPart(record as never)], /^(place|metric|unit|bett|med)/]
+      ? [
+          [predictionPart(record as never)],
+          /^(place|metric|unit|bett|med|check|cover|is_)/,
+        ]
       : kind === 'topology-diff'
         ? [topologyDiffParts(record as never), /./]
         : [[], /^(flat|cannot_tell)$/];
