@@ -15,7 +15,7 @@ import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
-import { facts, hostFacts, section } from '../../words';
+import { facts, hostFacts } from '../../words';
 import {
   describeMissing,
   type ReplayPoint,
@@ -49,9 +49,12 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
     ),
     missing && h('p', missing),
     ...plots,
-    ...(replay.notes ?? []).map((note) => h('p.muted', note)),
-    ...others.map((sentence) => h('p', sentence)),
-    section('How it was measured', methodPart(replay)),
+    h(
+      'details',
+      h('summary', 'How it was measured'),
+      ...[...others, ...(replay.notes ?? [])].map((one) => h('p', one)),
+      ...methodParts(replay),
+    ),
   ]);
 }
 
@@ -81,7 +84,7 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   );
   return {
     name: 'How late the waiter gets the free lock',
-    summary: `Dots are measured, with quartiles; lines are predicted.${isUnstable ? ' Hollow: a look falls close to the release, so that little decides which one sees it.' : ''}`,
+    summary: `Dots are measured, with quartiles; the dashed line is predicted${isUnstable ? '; hollow where the prediction is uncertain' : ''}.`,
     panel: {
       height: 240,
       x: {
@@ -91,7 +94,11 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       },
       y: { title: 'lateness', type: 'log', label: formatMicroseconds },
       series: known.flatMap(({ of, points }, at) =>
-        latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
+        latenessSeries(
+          known.length > 1 ? `${of.algorithm}, ` : '',
+          points,
+          seriesColour(at),
+        ),
       ),
     },
     table: {
@@ -100,7 +107,7 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
         'Algorithm',
         { name: isHandoff ? 'Held' : 'Delay', isNumber: true },
         ...numberColumns('Predicted', 'Measured', 'Quartiles', 'Error'),
-        'Stable',
+        'Prediction',
       ],
       rows: known.flatMap(({ of, points }) =>
         points.map((p) => [
@@ -113,8 +120,8 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
             ? null
             : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
           p.isUnstable
-            ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${fixed(p.cliff, 1)} %`} gives another result`
-            : 'yes',
+            ? `uncertain: another result if a PAUSE takes ${p.cliff === null ? 'slightly' : `${fixed(p.cliff, 1)} %`} more or less`
+            : '',
         ]),
       ),
     },
@@ -146,7 +153,7 @@ function latenessSeries(
   });
   return [
     {
-      name: `${name}, predicted`,
+      name: `${name}predicted`,
       line: 'straight' as const,
       dash: '4 3',
       width: 1.5,
@@ -159,19 +166,19 @@ function latenessSeries(
           : null,
       ),
     },
-    measured(false, { name: `${name}, measured` }),
-    measured(true, { name: `${name}, measured, unstable`, isHollow: true }),
+    measured(false, { name: `${name}measured` }),
+    measured(true, { name: `${name}measured, uncertain`, isHollow: true }),
   ].filter((series) => series.points.length > 0);
 }
 
 function pointTooltip(name: string, point: ReplayPoint): string {
-  const parts = [name, formatMilliseconds(point.at_ms)];
+  const parts = [`${name}${formatMilliseconds(point.at_ms)}`];
   if (point.predicted !== null)
     parts.push(`predicted ${formatMicroseconds(point.predicted)}`);
   if (point.measured !== null)
     parts.push(`measured ${formatMicroseconds(point.measured)}`);
   if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
-  if (point.isUnstable) parts.push('unstable');
+  if (point.isUnstable) parts.push('prediction uncertain');
   return parts.join('\n');
 }
 
@@ -192,7 +199,7 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
   if (known.length === 0) return null;
   return {
     name: 'Threads that contend for one lock',
-    summary: 'Measured, not predicted: the scheduler has a say.',
+    summary: 'Throughput, and the CPU time that it spends spinning.',
     panels: () => contentionPanels(known),
     table: {
       caption: 'Under contention',
@@ -225,7 +232,7 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
 function contentionPanels(
   known: readonly { name: string; cells: readonly Contended[] }[],
 ): Panel[] {
-  const x: Axis = { title: 'threads', hasZero: true, ticks: wholeTicks };
+  const x: Axis = { title: 'threads', ticks: wholeTicks };
   const series = (
     of: (cell: ContentionCell) => number | null | undefined,
     words: (value: number) => string,
@@ -278,12 +285,13 @@ function contentionPanels(
   ];
 }
 
-function methodPart(record: SpinReplayRecord): HTMLElement {
+function methodParts(record: SpinReplayRecord): HTMLElement[] {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
     mapNumber(value, (value) => quantity(value, 'ns'));
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
+    isStacked: true,
     columns: [
       'Algorithm',
       'Of',
@@ -298,8 +306,7 @@ function methodPart(record: SpinReplayRecord): HTMLElement {
       a.ends,
     ]),
   });
-  return h(
-    'div',
+  return [
     facts({
       Experiment: record.experiment,
       Chip: record.chip ?? 'this one',
@@ -311,11 +318,11 @@ function methodPart(record: SpinReplayRecord): HTMLElement {
       'Wake-up': ns(record.wake_ns),
       Items: mapNumber(
         record.items,
-        (items) => `${items}, ${record.repeats ?? 1} times`,
+        (items) => `${items} × ${record.repeats ?? 1}`,
       ),
       Priority: record.realtime ? 'real-time' : 'usual',
       ...hostFacts(record.host),
     }),
     algorithms,
-  );
+  ];
 }

@@ -2,7 +2,7 @@
 
 import { count, fixed, quantity, seconds } from '../../format';
 import { filterMap } from '../../lists';
-import { positive } from '../../numbers';
+import { mapNumber, positive } from '../../numbers';
 import type {
   AdviceRecord,
   Having,
@@ -263,24 +263,25 @@ export interface ReplayPoint {
   isUnstable: boolean;
 }
 
-/** The result: the greatest lateness of each algorithm; for contention, the record's sentence. */
+/** The result: the greatest lateness of each algorithm, and how far off predictions are; for
+ * contention, the record's sentence. */
 export function replaySentence(record: SpinReplayRecord): string {
-  const all = record.algorithms ?? [];
-  const worst = all.flatMap((of) => {
+  const when =
+    record.experiment === 'handoff' ? 'the lock is held for' : 'it comes after';
+  const worst = (record.algorithms ?? []).flatMap((of) => {
     const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
-      const how = p.measured === null ? 'predicted' : 'measured';
-      return us === null ? null : { name: of.algorithm, us, how, at: p.at_ms };
+      const how = p.measured === null ? ' (predicted)' : '';
+      return us === null ? null : { of, us, how, at: p.at_ms };
     });
     return late.sort((a, b) => b.us - a.us).slice(0, 1);
   });
   worst.sort((a, b) => a.us - b.us);
   if (worst.length === 0)
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
-  const when = record.experiment === 'handoff' ? 'held for' : 'a delay of';
   const parts = worst.map(
-    ({ name, us, at, how }) =>
-      `${name} gets a free lock up to ${seconds(us * 1e-6)} late (${how}, ${when} ${at} ms)`,
+    ({ of, us, at, how }) =>
+      `${of.algorithm} gets a free lock up to ${seconds(us * 1e-6)} late${how} if ${when} ${at} ms${mapNumber(of.median_error_percent, (error) => ` (predictions off by ${fixed(error, 1)} %, median)`) ?? ''}`,
   );
   return `${parts.join('; ')}.`;
 }
