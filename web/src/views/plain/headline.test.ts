@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import type { AnyRecord } from '../../source';
-import { composeHeadline } from './headline';
+import { composeHeadline, formatWays } from './headline';
 
 const readRecord = (kind: string): AnyRecord =>
   JSON.parse(
@@ -22,7 +22,8 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   'fleet-status': ['Fleet try: 2 of 2 nodes done.', 'pinwise fleet report try'],
   kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
-    '2 threads can be placed in 1 way, not counting swaps of equal units.',
+    '1 thread can be placed in 1 way, not counting swaps of equal units.',
+    'pinwise search --threads 1..max -- PROGRAM',
   ],
   prediction: [
     'shape:llc=2,core=8,cpu=8 is predicted best: −9.7 % cost against os-default (−16.4 % to −2.3 %); predictions off by 2.6 % (median of 4).',
@@ -83,6 +84,19 @@ test('an unfinished fleet goes on with what is missing', () => {
     'Fleet try: 1 of 2 nodes done, 1 failed.',
     ['Submit what is missing', 'pinwise fleet resume try'],
   ]);
+});
+
+test('the placements of the number of threads that has most are counted', () => {
+  const threads = [
+    { threads: 1, placements: '1' },
+    { threads: 16, placements: '6461' },
+    { threads: 8, placements: '999' },
+  ];
+  expect(composeHeadline('placements', { threads } as never)).toEqual([
+    '16 threads can be placed in 6,461 ways, not counting swaps of equal units: more than any other number.',
+    ['Find the fastest', 'pinwise search --threads 16 -- PROGRAM'],
+  ]);
+  expect(formatWays('6856396806172085123456789012')).toBe('6.8·10^27');
 });
 
 test('a predicted gain that may be none is no best placement', () => {

@@ -64,13 +64,39 @@ function composeKernel(record: Records.KernelRecord): Headline {
 }
 
 function composePlacements(record: Records.PlacementsRecord): Headline {
-  const most = items(record.threads).at(-1);
+  const all = items(record.threads);
+  const most = all.reduce(
+    (a, b) => (toBigInt(b.placements) > toBigInt(a.placements) ? b : a),
+    all[0] ?? {},
+  );
+  const ways = formatWays(most.placements);
+  const more = all.length > 1 ? ': more than any other number' : '';
   return [
-    `${count(most?.threads, 'thread')} can be placed in ${text(most?.placements) || '–'} ${most?.placements === '1' ? 'way' : 'ways'}, not counting swaps of equal units.`,
-    most?.placements === '1'
-      ? null
-      : ['Find the fastest', 'pinwise search -- PROGRAM'],
+    `${count(most.threads, 'thread')} can be placed in ${ways} ${ways === '1' ? 'way' : 'ways'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
+    ways === '1'
+      ? [
+          'Find the best number of threads',
+          'pinwise search --threads 1..max -- PROGRAM',
+        ]
+      : [
+          'Find the fastest',
+          `pinwise search --threads ${number(most.threads)} -- PROGRAM`,
+        ],
   ];
+}
+
+const toBigInt = (digits: Records.Maybe<string>): bigint =>
+  /^\d+$/.test(text(digits)) ? BigInt(text(digits)) : 0n;
+
+/** Digits of a number without its power of ten. */
+const MAX_DIGITS = 15;
+
+/** "18,145"; of dozens of digits "6.8·10^27". */
+export function formatWays(digits: Records.Maybe<string>): string {
+  const known = text(digits);
+  return known.length > MAX_DIGITS
+    ? `${known[0]}.${known[1]}·10^${known.length - 1}`
+    : toBigInt(known).toLocaleString('en-US');
 }
 
 function composePrediction(record: Records.PlacementPrediction): Headline {

@@ -3,13 +3,13 @@
 import { chart } from '../../chart';
 import { h } from '../../dom';
 import { items, text, texts } from '../../fields';
-import { change, quantity } from '../../format';
+import { change, count, quantity } from '../../format';
 import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
-import { tableElement } from '../../table';
+import { numberColumns, tableElement } from '../../table';
 import type { Part } from '../../view';
 import { ratioPlan } from '../diff/view';
-import { isUnknown, rankPlacements } from './headline';
+import { formatWays, isUnknown, rankPlacements } from './headline';
 
 /** The ranking of predicted placements, with their changes and costs. */
 export function predictionPart(record: Records.PlacementPrediction): Part {
@@ -61,3 +61,48 @@ export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   });
   return [table, ...texts(record.not_compared).map((why) => h('p', why))];
 }
+
+/** The even placements of one number of threads; of several, folded in a table. */
+export function placementPart({
+  threads,
+}: Records.PlacementsRecord): HTMLElement {
+  const all = items(threads);
+  return all.length === 1
+    ? shapeTable(all[0]!)
+    : tableElement({
+        caption: 'Ways to place threads',
+        isStacked: true,
+        columns: ['Threads', ...numberColumns('Ways'), 'Evenly spread'],
+        rows: all.map((one) => [
+          count(one.threads, 'thread'),
+          formatWays(one.placements),
+          h(
+            'details',
+            h('summary', String(items(one.shapes).length)),
+            shapeTable(one),
+          ),
+        ]),
+      });
+}
+
+const shapeTable = ({
+  threads,
+  shapes,
+}: Records.ThreadPlacements): HTMLElement =>
+  tableElement({
+    caption: `Even placements of ${count(threads, 'thread')}, fewest units first`,
+    isStacked: true,
+    columns: [
+      'As --place takes it',
+      'CPUs',
+      ...numberColumns('Cores', 'LLCs', 'NUMA nodes', 'Packages'),
+    ],
+    rows: items(shapes).map((shape) => [
+      shape.name,
+      shape.cpus,
+      shape.cores,
+      shape.llcs,
+      shape.numa_nodes,
+      shape.packages,
+    ]),
+  });

@@ -19,7 +19,7 @@ import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
 import { composeHeadline } from './headline';
-import { predictionPart, topologyDiffParts } from './parts';
+import { placementPart, predictionPart, topologyDiffParts } from './parts';
 
 /** Maximum of shown characters and rows; the copied record has all. */
 const MAX_SHOWN = 100_000;
@@ -167,7 +167,9 @@ export function plainView(record: AnyRecord): View {
         ]
       : kind === 'topology-diff'
         ? [topologyDiffParts(record as never), /./]
-        : [[], /^(flat|cannot_tell)$/];
+        : kind === 'placements'
+          ? [[placementPart(record as never)], /^threads$/]
+          : [[], /^(flat|cannot_tell)$/];
   const rest = Object.entries(record).filter(([name]) => !shown.test(name));
   const [sentence, next] = composeHeadline(kind, record);
   return stack('article', 'plain', [
