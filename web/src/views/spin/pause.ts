@@ -5,7 +5,7 @@ import { count, fixed, percent, quantity } from '../../format';
 import { adviceLine } from '../../method';
 import type { LevelRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import { asCards, numberColumns, tableElement } from '../../table';
+import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { filterMap } from '../../lists';
@@ -17,14 +17,11 @@ type Maybe = number | null | undefined;
 export function spinPauseView(record: AnyRecord, _page: Page): View {
   const pause = record as SpinPauseRecord;
   const { check } = pause;
-  const texts = [
-    check?.sentence,
-    ...(pause.chips ?? []).map(({ cpus, sentence }) =>
-      cpus && (pause.chips?.length ?? 0) > 1
-        ? `CPUs ${cpus}: ${sentence}`
-        : sentence,
-    ),
-  ];
+  const chips = (pause.chips ?? []).map(({ cpus, sentence }) =>
+    cpus && (pause.chips?.length ?? 0) > 1
+      ? `CPUs ${cpus}: ${sentence}`
+      : sentence,
+  );
   const notes = [describeCounter(pause), ...(pause.notes ?? [])];
   const paragraphs = (
     all: readonly (string | null | undefined)[],
@@ -33,16 +30,16 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
     filterMap(all, (text) => (text ? h('p', { class: look }, text) : null));
   return stack('article', '', [
     h('p.verdict', costSentence(pause)),
-    ...paragraphs(texts, ''),
+    ...paragraphs([check?.sentence], ''),
     adviceLine(
       check?.is_fine === false
         ? 'Find such waits in a program: pinwise spin scan PROGRAM.'
         : check
-          ? null
+          ? 'Get settings for spin loops on this machine: pinwise spin advise.'
           : 'See whether known locks would wait too long here: pinwise spin pause --check.',
     ),
     cpuTable(pause),
-    ...paragraphs(notes, 'muted'),
+    ...paragraphs([...chips, ...notes], 'muted'),
     h(
       'details',
       h('summary', 'Published figures, and how it was measured'),
@@ -97,36 +94,51 @@ function formatRange(
   return [...new Set([low, high].map(text))].join(' to ');
 }
 
-function cpuTable(record: SpinPauseRecord): HTMLElement {
-  const nanoseconds = (ns: number): string => quantity(ns, 'ns');
-  const cycles = (c: number): string => fixed(c, 1);
-  return asCards(
-    tableElement({
-      caption:
-        'Medians with 95 % intervals; two levels: it took two different times, as beside a busy SMT sibling',
-      columns: [
-        'CPU',
-        ...numberColumns('Time', '95 %', 'Cycles', '95 %', 'Clock'),
-        'Two levels',
-        'Other hints',
-      ],
-      rows: (record.cpus ?? []).map((c) => [
-        `CPU ${c.cpu}`,
-        mapNumber(c.pause_ns, nanoseconds),
-        formatRange(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-        mapNumber(c.pause_cycles, cycles),
-        formatRange(c.pause_cycles_low, c.pause_cycles_high, cycles),
-        mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
-        (c.levels ?? [])
-          .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
-          .join(', '),
-        (c.hints ?? [])
-          .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
-          .join(', '),
-      ]),
-    }),
-  );
+/** "27.6 ns (27.5 ns to 27.7 ns)"; without an interval that rounds to the figure. */
+export function withInterval(
+  value: Maybe,
+  low: Maybe,
+  high: Maybe,
+  text: (value: number) => string,
+): string | null {
+  if (typeof value !== 'number') return null;
+  const interval = formatRange(low, high, text);
+  return interval === null || interval === text(value)
+    ? text(value)
+    : `${text(value)} (${interval})`;
 }
+
+const cpuTable = (record: SpinPauseRecord): HTMLElement =>
+  tableElement({
+    caption:
+      'Medians, with 95 % intervals where they are wider than the figure',
+    isStacked: true,
+    columns: [
+      'CPU',
+      ...numberColumns('Time', 'Cycles', 'Clock'),
+      'Two levels, as beside a busy SMT sibling',
+      'Other hints',
+    ],
+    rows: (record.cpus ?? []).map((c) => [
+      `CPU ${c.cpu}`,
+      withInterval(c.pause_ns, c.pause_ns_low, c.pause_ns_high, (ns) =>
+        quantity(ns, 'ns'),
+      ),
+      withInterval(
+        c.pause_cycles,
+        c.pause_cycles_low,
+        c.pause_cycles_high,
+        (cycles) => fixed(cycles, 1),
+      ),
+      mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
+      (c.levels ?? [])
+        .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
+        .join(', '),
+      (c.hints ?? [])
+        .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
+        .join(', '),
+    ]),
+  });
 
 const levelCost = ({ pause_cycles, pause_ns }: LevelRecord): string =>
   typeof pause_cycles === 'number'

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import type { CpuPauseRecord } from '../../records';
-import { costSentence, describeCounter } from './pause';
+import { costSentence, describeCounter, withInterval } from './pause';
 import { groupEqualLoops, scanSentence } from './scan';
 import {
   nameSetting,
@@ -274,6 +274,14 @@ test('settings of the same name are told apart by their versions', () => {
     'libomp: KMP_BLOCKTIME, LLVM before 18',
     'jemalloc: mutex_max_spin',
   ]);
+});
+
+test('an interval that rounds to its figure is left out', () => {
+  const said = (low: number | null, high: number) =>
+    withInterval(34.31, low, high, (value) => value.toFixed(1));
+  expect(said(34.29, 34.33)).toBe('34.3');
+  expect(said(34, 34.33)).toBe('34.3 (34.0 to 34.3)');
+  expect(said(null, 34.33)).toBe('34.3');
 });
 
 test('the cost of PAUSE is one figure, or a range over the CPUs', () => {

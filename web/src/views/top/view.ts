@@ -4,30 +4,51 @@ import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
+import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
 import { finite, mapNumber } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import { numberColumns } from '../../table';
+import { asCards, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
+import { splitIdle } from './shape';
 
 const shareCell = (value: Maybe<number>): Cell =>
   figureCell(value, (own) => percent(own / 100));
+
+/** A thread that uses less of a CPU, in per cent, is not worth a profile. */
+const MIN_WORTH_PERCENT = 5;
 
 /** Draws a `pinwise.top/1`. */
 export function topView(record: AnyRecord, _page: Page): View {
   const top = record as TopRecord;
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
+  const [busy, idle] = splitIdle(list(top.threads));
+  const most = busiestThread(top);
   return stack('article', '', [
     h('p.verdict', topSentence(top, cpus)),
-    adviceLine(
-      'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
-    ),
+    (most?.cpu_percent ?? 0) < MIN_WORTH_PERCENT
+      ? adviceLine('Nothing uses much of a CPU: there is nothing to profile.')
+      : commandList([
+          [
+            'See what it spends its time on',
+            `pinwise profile --pid ${most!.process ?? most!.thread}`,
+          ],
+        ]),
     cpus.length > 0 && chart(busyPlan(cpus)),
-    section('Threads', threadTable(list(top.threads))),
+    section(
+      'Threads',
+      threadTable(busy),
+      idle.length > 0 &&
+        h(
+          'details',
+          h('summary', count(idle.length, 'idle thread')),
+          threadTable(idle),
+        ),
+    ),
     section(
       'How it was watched',
       facts({
@@ -49,12 +70,15 @@ export function topView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
+const busiestThread = (top: TopRecord): TopThread | undefined =>
+  list(top.threads)
+    .filter((thread) => finite(thread.cpu_percent))
+    .sort((a, b) => b.cpu_percent! - a.cpu_percent!)[0];
+
 /** "2 of 2 CPUs are busy; rustc (21601) uses the most: 99.1 % of a CPU." */
 function topSentence(top: TopRecord, cpus: readonly TopCpu[]): string {
   const busy = cpus.reduce((sum, cpu) => sum + cpu.busy_percent! / 100, 0);
-  const [most] = list(top.threads)
-    .filter((thread) => finite(thread.cpu_percent))
-    .sort((a, b) => b.cpu_percent! - a.cpu_percent!);
+  const most = busiestThread(top);
   const whole =
     cpus.length > 0
       ? `${busy.toFixed(1)} of ${count(cpus.length, 'CPU')} busy`
@@ -96,34 +120,30 @@ function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
 }
 
 const threadTable = (threads: readonly TopThread[]): HTMLElement =>
-  sortableTable({
-    caption: 'Threads; shares are of one CPU over the interval',
-    columns: [
-      'Name',
-      ...numberColumns('Thread'),
-      'State',
-      ...numberColumns(
-        'CPU',
-        'CPU time',
-        'Queued',
-        'Migrations/s',
-        'Switches/s',
-      ),
-      'Allowed CPUs',
-    ],
-    rows: threads.map((thread) => {
-      const figure = (value: Maybe<number>, digits = 0): Cell =>
-        figureCell(value, (own) => own.toFixed(digits));
-      return [
-        { text: thread.name ?? '–' },
-        figure(thread.thread),
-        { text: thread.state ?? '–' },
-        figure(thread.cpu),
-        shareCell(thread.cpu_percent),
-        shareCell(thread.wait_percent),
-        figure(thread.migrations_per_s, 1),
-        figure(thread.switches_per_s, 1),
-        { text: thread.allowed ?? '–' },
-      ];
-    }),
-  }).element;
+  asCards(
+    sortableTable({
+      caption: 'Shares are of one CPU over the interval',
+      columns: [
+        'Name',
+        ...numberColumns('CPU time', 'Queued', 'CPU'),
+        'State',
+        ...numberColumns('Thread', 'Migrations/s', 'Switches/s'),
+        'Allowed CPUs',
+      ],
+      rows: threads.map((thread) => {
+        const figure = (value: Maybe<number>, digits = 0): Cell =>
+          figureCell(value, (own) => own.toFixed(digits));
+        return [
+          { text: thread.name ?? '–' },
+          shareCell(thread.cpu_percent),
+          shareCell(thread.wait_percent),
+          figure(thread.cpu),
+          { text: thread.state ?? '–' },
+          figure(thread.thread),
+          figure(thread.migrations_per_s, 1),
+          figure(thread.switches_per_s, 1),
+          { text: thread.allowed ?? '–' },
+        ];
+      }),
+    }).element,
+  );
