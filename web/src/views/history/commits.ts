@@ -3,42 +3,46 @@
 
 import { type ChartPlan, chart } from '../../chart';
 import { h, visible } from '../../dom';
+import { commandList } from '../../headline';
 import { minute } from '../../format';
 import { COLOURS } from '../../plot';
 import { wholeTicks } from '../../scales';
-import type { CommitRange, GateHistory, GateStep } from '../../source';
+import type { GateHistory, GateStep } from '../../source';
 import { type Part, stack } from '../../view';
-import { findChangesOfSteps } from './shape';
+import {
+  describeHistory,
+  findChangesOfSteps,
+  formatRange,
+  shortHash,
+} from './shape';
 import { recordLink } from '../../words';
 import { filterMap } from '../../lists';
-
-/** Shown characters of a commit hash. */
-const SHORT_HASH_LENGTH = 10;
-/** With more changes than this, their lines have no labels; the list has all. */
-const MAX_LABELS = 6;
 
 const CAPTION =
   'A diamond with ▲ is a commit of a change for the worse, with ▼ of one for the better.';
 
-const shortHash = (commit: string): string =>
-  commit.slice(0, SHORT_HASH_LENGTH);
-const formatRange = ({ base, head }: CommitRange): string =>
-  `${shortHash(base)}..${shortHash(head)}`;
-
-/** The history as a chart, with its changes listed. */
+/** The history as a chart, with its changes listed, the newest one first in words. */
 export function commitsPart(history: GateHistory): Part {
   const { benchmark, changes, sentence, method } = history;
+  const newest = changes.at(-1);
   return stack('section', '', [
-    h('h2', `${benchmark} from commit to commit`),
-    h('p', sentence),
-    h(
-      'ul.changes',
-      ...changes.map((change) =>
-        h('li', `${formatRange(change)}: ${change.sentence}`),
-      ),
-    ),
+    h('p.verdict', describeHistory(history)),
+    newest &&
+      commandList([
+        ['Look at the change', `git log -p ${formatRange(newest)}`],
+      ]),
     chart(commitsPlan(history)),
-    h('p.muted', method),
+    h(
+      'details',
+      h('summary', `${sentence.replace(/\.$/, '')}: how it was found`),
+      h(
+        'ul.changes',
+        ...changes.map((change) =>
+          h('li', `${formatRange(change)}: ${change.sentence}`),
+        ),
+      ),
+      h('p.muted', method),
+    ),
   ]);
 }
 
@@ -58,7 +62,7 @@ function commitsPlan(history: GateHistory): ChartPlan {
       : {};
   };
   return {
-    name: `${benchmark} since ${shortHash(first)}`,
+    name: `${benchmark} from commit to commit`,
     summary: `${sentence} ${CAPTION}`,
     caption: CAPTION,
     panel: {
@@ -72,10 +76,9 @@ function commitsPlan(history: GateHistory): ChartPlan {
         title: `change since ${shortHash(first)}`,
         label: (percent) => `${percent} %`,
       },
-      rules: filterMap(changes, (change, at) => {
+      rules: filterMap(changes, (_, at) => {
         const x = changeOfStep.lastIndexOf(at) + 1;
-        const label = changes.length <= MAX_LABELS ? change.effect.text : '';
-        return x > 0 ? { x, dash: '4 3', label: label ?? '' } : null;
+        return x > 0 ? { x, dash: '4 3' } : null;
       }),
       series: [
         {

@@ -77,7 +77,7 @@ export function overTimePart(
         ? `${figure}: ${benchmark.change || '–'}, ${benchmark.standing} in the newest gate.`
         : !isGate && describeTrends(figure, whole),
     );
-    const plan = overTimePlan(subject, figure, data, listing.total, page, {
+    const plan = overTimePlan(figure, data, listing.total, page, {
       range,
       zoom,
     });
@@ -87,7 +87,7 @@ export function overTimePart(
     const limit = isRate ? -effect / (1 + effect) : effect;
     const { panel } = plan;
     panel!.rules = [
-      { y: 0, label: 'base' },
+      { y: 0 },
       ...(effect ? [{ y: limit * 100, label: 'limit', dash: '4 3' }] : []),
       ...(panel!.rules ?? []),
     ];
@@ -119,7 +119,17 @@ export function overTimePart(
       },
       () => undefined,
     );
-  const commits = commitsSlot(subject, page);
+  // Where commits follow each other, their history is the answer, and gates are its steps.
+  const gates = h(
+    isGate ? 'details' : 'div',
+    isGate && h('summary', 'Each gate over time'),
+    verdict,
+    drawn.element,
+    zoomRow.element,
+  );
+  const commits = commitsSlot(subject, page, (isFound) =>
+    gates.toggleAttribute('open', !isFound),
+  );
   commits.show(first.figures[0]!);
   zoomRow.show(range, wholeRange(first));
   const heading =
@@ -128,16 +138,12 @@ export function overTimePart(
       : null;
   const element = h(
     'div',
-    h(
-      'div.controls',
-      first.figures.length > 1 && h('label', 'Figure ', select),
-      zoomRow.element,
-    ),
-    verdict,
-    drawn.element,
+    first.figures.length > 1 &&
+      h('div.controls', h('label', 'Figure ', select)),
+    commits.element,
+    gates,
     heading,
     changes,
-    commits.element,
   );
   return {
     element,
@@ -161,6 +167,7 @@ const describeTrends = (figure: string, { hosts }: OverTime): string =>
 function commitsSlot(
   subject: string,
   { source }: Page,
+  found: (isFound: boolean) => void,
 ): Part & { show(benchmark: string): void } {
   const element = h('div');
   let part: Part | null = null;
@@ -182,6 +189,7 @@ function commitsSlot(
           if (own !== turn) return;
           part =
             history && history.steps.length > 1 ? commitsPart(history) : null;
+          found(part !== null);
           fill(
             element,
             part?.element ??
@@ -192,7 +200,9 @@ function commitsSlot(
           );
         },
         (error: Error) => {
-          if (own === turn) element.textContent = visible(error.message);
+          if (own !== turn) return;
+          element.textContent = visible(error.message);
+          found(false);
         },
       );
     },
@@ -260,11 +270,10 @@ function summarise(data: OverTime, total: number): string {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const cut =
     total > MAX_POINTS ? ` The newest ${MAX_POINTS} of ${total} records.` : '';
-  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, between ${figureText(low, unit)} and ${figureText(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
+  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, between ${figureText(low, unit)} and ${figureText(high, unit)}${data.changes.length > 0 ? `; ${count(data.changes.length, 'change')} of machine or program` : ''}.${cut}`;
 }
 
 function overTimePlan(
-  subject: string,
   figure: string,
   data: OverTime,
   total: number,
@@ -275,7 +284,7 @@ function overTimePlan(
   const unit = all[0]?.figure.unit ?? '';
   return {
     name: `${figure} over time`,
-    summary: `${summarise(data, total)} Question: ${subject}.`,
+    summary: summarise(data, total),
     panel: {
       height: 240,
       x: {

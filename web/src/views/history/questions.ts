@@ -84,7 +84,7 @@ function questionRow(question: Question): TableCell[] {
         href: recordHref(newest.entry.id),
         title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
       },
-      figureText(value, unit),
+      `${unit === '%' ? `${figure} ` : ''}${figureText(value, unit)}`,
     ),
     figureText(before.figure.value, unit) +
       (hasRatio ? ` (${change(value / before.figure.value)})` : ''),

@@ -7,6 +7,7 @@ import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   formatAddress,
   describeChange,
+  describeHistory,
   describeTrend,
   findChanges,
   findChangesOfSteps,
@@ -212,6 +213,10 @@ describe('over time', () => {
       'changed from 2.00 s to 5.00 s since 2026-01-01 00:00',
     );
     expect(trend([1, 3])).toBe('measured once');
+    // Less than the digits that are shown.
+    expect(trend([11.501, 11.502], [11.503, 11.504])).toBe(
+      'no change shown since 2026-01-01 00:00',
+    );
   });
 
   test('a range of time selects points and changes, and is restored from an address', () => {
@@ -299,4 +304,20 @@ test('parts of a bench or a fleet share a line, unless their tag is requested', 
   ]);
   expect(ids('bench:9').length).toBe(5);
   expect(foldParts(all.slice(2), undefined).length).toBe(3);
+});
+
+test('a history of gates names its newest change, and the sum of all', () => {
+  const effect = { text: '+14.5 %', interval: '+12.9 to +16.2 %' };
+  const range = { base: 'a'.repeat(40), head: 'b'.repeat(40), effect };
+  const step = { ...range, records: [], started: '', since_first: effect };
+  const change = { ...range, steps: 1, is_worse: true, sentence: '' };
+  const history = { benchmark: 'parse', suite: '', sentence: '', method: '' };
+  expect(
+    describeHistory({ ...history, steps: [step], changes: [change] }),
+  ).toBe(
+    'parse got worse in aaaaaaaaaa..bbbbbbbbbb: +14.5 %; in all +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
+  );
+  expect(describeHistory({ ...history, steps: [step], changes: [] })).toBe(
+    'parse is not shown to have changed: +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
+  );
 });

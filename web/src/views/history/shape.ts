@@ -1,7 +1,13 @@
 // The history's filters in the address, names of kinds and verdicts, and a
 // question's figures over time with the machine's changes.
 
-import type { Entry, Figure, Filter, GateHistory } from '../../source';
+import type {
+  Entry,
+  Figure,
+  Filter,
+  GateHistory,
+  CommitRange,
+} from '../../source';
 import { change, minute, quantity } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
 
@@ -163,13 +169,15 @@ export function describeTrend(points: readonly Point[]): string {
   const [first] = points;
   const now = points.at(-1)?.figure;
   if (!first || !now || points.length < 2) return 'measured once';
+  const textOf = ({ value }: Figure): string => figureText(value, now.unit);
   const isBelow = (a: Figure, b: Figure): boolean =>
     a.high !== null && b.low !== null && a.high < b.low;
   const before = [...points]
     .reverse()
     .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));
-  return before
-    ? `changed from ${figureText(before.figure.value, now.unit)} to ${figureText(now.value, now.unit)} since ${minute(before.entry.time)}`
+  // A change that is smaller than the digits shown would read as none.
+  return before && textOf(before.figure) !== textOf(now)
+    ? `changed from ${textOf(before.figure)} to ${textOf(now)} since ${minute(before.entry.time)}`
     : `no change shown since ${minute(first.entry.time)}`;
 }
 
@@ -360,4 +368,26 @@ export function findChangesOfSteps({
       found.fill(at, Math.max(0, last + 1 - change.steps), last + 1);
   });
   return found;
+}
+
+/** Shown characters of a commit hash. */
+const SHORT_HASH_LENGTH = 10;
+
+export const shortHash = (commit: string): string =>
+  commit.slice(0, SHORT_HASH_LENGTH);
+export const formatRange = ({ base, head }: CommitRange): string =>
+  `${shortHash(base)}..${shortHash(head)}`;
+
+/** The newest change of a benchmark, and where it is now against its first commit. */
+export function describeHistory({
+  benchmark,
+  steps,
+  changes,
+}: GateHistory): string {
+  const newest = changes.at(-1);
+  const total = steps.at(-1)?.since_first;
+  const since = `${total?.text ?? '–'}${total?.interval ? ` (${total.interval})` : ''} since ${shortHash(steps[0]?.base ?? '')}`;
+  return newest
+    ? `${benchmark} got ${newest.is_worse ? 'worse' : 'better'} in ${formatRange(newest)}: ${newest.effect.text ?? '–'}; in all ${since}.`
+    : `${benchmark} is not shown to have changed: ${since}.`;
 }
