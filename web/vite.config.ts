@@ -128,6 +128,12 @@ const UNUSED: Readonly<Record<string, string>> = {
   'projection.js': `export const applyPosition = no, createProjection = no,
     getGeometryChannels = no, hasProjection = () => false, project = no,
     projectionAspectRatio = no, xyProjection = no;`,
+  'facet.js': `export const createFacets = no, facetExclude = no,
+    facetFilter = no, facetGroups = no, facetTranslator = no,
+    maybeFacetAnchor = no, recreateFacets = no;`,
+  'scales/diverging.js': `export const createScaleDiverging = no,
+    createScaleDivergingLog = no, createScaleDivergingPow = no,
+    createScaleDivergingSqrt = no, createScaleDivergingSymlog = no;`,
   'legends.js':
     'export const createLegends = () => [], exposeLegends = no, legend = no;',
   'marks/tip.js': 'export const Tip = no, tip = no;',

@@ -23,7 +23,7 @@ const CAPTION =
 
 /** The history as a chart, with its changes listed, the newest one first in words. */
 export function commitsPart(history: GateHistory): Part {
-  const { benchmark, changes, sentence, method } = history;
+  const { changes, sentence, method } = history;
   const newest = changes.at(-1);
   return stack('section', '', [
     h('p.verdict', describeHistory(history)),
