@@ -133,3 +133,24 @@ test('figures that share a baseline have its name once', () => {
     'c against d',
   ]);
 });
+
+test('changes of two gates are no ratio', () => {
+  const gates: DiffRecord = {
+    a: { schema: 'pinwise.gate/1' },
+    figures: [{ name: 'parse', unit: '%', a: 0.6, b: -0.2, ratio: -0.33 }],
+  };
+  expect(ratioRows(gates)).toEqual([]);
+  expect(figureRows(gates)).toEqual([
+    ['parse', '+0.6 %', '−0.2 %', null, null],
+  ]);
+  expect(toSentences(gates)).toEqual([
+    'Each gate compares its own two builds: parse +0.6 %, then −0.2 %.',
+    'Follow a benchmark from commit to commit: `pinwise record history --trend parse`.',
+  ]);
+});
+
+test('equal figures are the same', () => {
+  expect(toSentences({ figures: [{ name: 'x', ratio: 1.000001 }] })[0]).toBe(
+    'B shows the same as A.',
+  );
+});

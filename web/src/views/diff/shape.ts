@@ -2,7 +2,7 @@
 
 import { change, count, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { positive, knownEnds } from '../../numbers';
+import { mapNumber, positive, knownEnds } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 
@@ -12,6 +12,9 @@ export const VERDICTS: Readonly<Record<string, string>> = {
   same: 'the same',
   cannot_tell: 'inconclusive',
 };
+
+/** Benchmarks in a sentence. */
+const MAX_NAMED = 3;
 
 export interface RatioRow {
   name: string;
@@ -38,8 +41,13 @@ function nameFigure(
   return over ? `${name} against ${over}` : `${name}`;
 }
 
+const isOfGates = ({ a }: DiffRecord): boolean =>
+  Boolean(a?.schema?.startsWith('pinwise.gate/'));
+
 /** Figures with a ratio, in the record's order. */
 export function ratioRows(record: DiffRecord): RatioRow[] {
+  // A ratio of two changes in per cent means nothing.
+  if (isOfGates(record)) return [];
   const baseline = findBaseline(record);
   return filterMap(record.figures ?? [], (figure) => {
     const { ratio, low, high, a, b, unit, verdict = 'cannot_tell' } = figure;
@@ -77,6 +85,7 @@ export function changeText(
 export function toSentences(
   record: DiffRecord,
 ): [verdict: string, advice: string] {
+  if (isOfGates(record)) return compareGates(record);
   const all = ratioRows(record);
   const known = all.filter(({ low }) => low !== null);
   const changed = known.filter(({ verdict }) => /^(low|high)er$/.test(verdict));
@@ -93,6 +102,8 @@ export function toSentences(
         ? 'Confirm it on one machine at one time: `pinwise compare --command OLD --command NEW`.'
         : 'Measure both again to confirm it.',
     ];
+  if (known.length === 0 && ratioText(most.ratio).startsWith('±'))
+    return ['B shows the same as A.', 'Change nothing.'];
   if (known.length === 0)
     return [
       `No verdict: single records do not show what is chance. Largest difference: ${its}`,
@@ -106,19 +117,40 @@ export function toSentences(
       ];
 }
 
+/** A gate's figure, a change in per cent. */
+const signed = (percent: number): string => change(1 + percent / 100);
+
+/** Two gates beside each other: each compared two builds of its own. */
+function compareGates({ figures }: DiffRecord): [string, string] {
+  const all = (figures ?? []).map(
+    ({ name, a, b }) =>
+      `${name} ${mapNumber(a, signed) ?? 'none'}, then ${mapNumber(b, signed) ?? 'none'}`,
+  );
+  const more = all.length > MAX_NAMED ? ' …' : '.';
+  return [
+    `Each gate compares its own two builds: ${all.slice(0, MAX_NAMED).join('; ')}${more}`,
+    `Follow a benchmark from commit to commit: \`pinwise record history --trend ${figures?.[0]?.name ?? 'NAME'}\`.`,
+  ];
+}
+
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
   const baseline = findBaseline(record);
+  const isSigned = isOfGates(record);
+  const text = (f: FigureChange) => (value: number) =>
+    isSigned ? signed(value) : quantity(value, f.unit);
   return (record.figures ?? []).map((f) => [
     nameFigure(f, baseline),
-    withSpan(f.a, f.a_low, f.a_high, (v) => quantity(v, f.unit)),
-    withSpan(f.b, f.b_low, f.b_high, (v) => quantity(v, f.unit)),
-    changeText(f),
+    withSpan(f.a, f.a_low, f.a_high, text(f)),
+    withSpan(f.b, f.b_low, f.b_high, text(f)),
+    isSigned ? null : changeText(f),
     typeof f.b !== 'number'
       ? 'only in A'
       : typeof f.a !== 'number'
         ? 'only in B'
-        : nameVerdict(f.verdict ?? null),
+        : isSigned
+          ? null
+          : nameVerdict(f.verdict ?? null),
   ]);
 }
 

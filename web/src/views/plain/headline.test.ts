@@ -109,7 +109,7 @@ test('a predicted gain that may be none is no best placement', () => {
       placements,
     } as never)[0],
   ).toMatch(
-    /^No placement is predicted to be better for certain; 4 cores leads: −0.4 % cost/,
+    /^Nothing is sure to beat os-default; 4 cores leads: −0.4 % cost/,
   );
 });
 

@@ -110,7 +110,7 @@ function composePrediction(record: Records.PlacementPrediction): Headline {
   const its = `${change(best.ratio)} cost against os-default (${span(best.low, best.high, change)})`;
   const isBetter = (number(best.high) ?? best.ratio ?? 1) < 1;
   return [
-    `${isBetter ? `${text(best.label)} is predicted best` : `No placement is predicted to be better for certain; ${text(best.label)} leads`}: ${its}; ${number(error) === null ? 'nothing was run to check it' : `predictions off by ${percent(error)} (median of ${record.checked ?? '–'})`}.`,
+    `${isBetter ? `${text(best.label)} is predicted best` : `Nothing is sure to beat os-default; ${text(best.label)} leads`}: ${its}; ${number(error) === null ? 'nothing was run to check it' : `predictions off by ${percent(error)} (median of ${record.checked ?? '–'})`}.`,
     [
       'Measure it',
       `pinwise compare${on} --place os-default --place ${shellWords([text(best.place)])} -- ${shellWords(texts(command))}`,
