@@ -127,9 +127,10 @@ export function overTimePart(
     drawn.element,
     zoomRow.element,
   );
-  const commits = commitsSlot(subject, page, (isFound) =>
-    gates.toggleAttribute('open', !isFound),
-  );
+  const commits = commitsSlot(subject, page, (isFound) => {
+    gates.toggleAttribute('open', !isFound);
+    gates[isFound ? 'before' : 'after'](commits.element);
+  });
   commits.show(first.figures[0]!);
   zoomRow.show(range, wholeRange(first));
   const heading =

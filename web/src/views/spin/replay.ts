@@ -199,7 +199,7 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
   if (known.length === 0) return null;
   return {
     name: 'Threads that contend for one lock',
-    summary: 'Throughput, and the CPU time that it spends spinning.',
+    summary: 'Throughput, and the share of CPU time that is spent spinning.',
     panels: () => contentionPanels(known),
     table: {
       caption: 'Under contention',
