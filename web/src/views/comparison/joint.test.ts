@@ -13,6 +13,9 @@ test('a limit has its direction, unit and state', () => {
   expect(limitText({ limit: 20, metric, ...limits })).toBe(
     '≤ 20.0 ms: held; broken with os-default',
   );
+  expect(
+    limitText({ limit: 20, metric, ...limits, placed_limit: 'broken' }),
+  ).toBe('≤ 20.0 ms: broken in both');
   const rate = { unit: '', better: 'higher' };
   expect(limitText({ limit: 5000, metric: rate })).toMatch(/^≥ 5/);
   expect(limitText({ metric })).toBe('');

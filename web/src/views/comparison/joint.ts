@@ -45,11 +45,13 @@ function valueText(
   );
 }
 
-/** `≤ 20 ms: held; broken with os-default`. */
+/** `≤ 20 ms: held; broken with os-default`, `≤ 20 ms: held in both`. */
 export function limitText(program: JointProgramRecord): string {
   const limit = valueText(program, program.limit);
   if (limit === null) return '';
   const { placed_limit: placed, default_limit: usual } = program;
   const sign = program.metric?.better === 'higher' ? '≥' : '≤';
-  return `${sign} ${limit}${placed ? `: ${placed}` : ''}${usual && usual !== placed ? `; ${usual} with os-default` : ''}`;
+  const where =
+    usual === placed ? ' in both' : usual ? `; ${usual} with os-default` : '';
+  return `${sign} ${limit}${placed ? `: ${placed}${where}` : ''}`;
 }

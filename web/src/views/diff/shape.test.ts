@@ -77,6 +77,15 @@ test('only positive ratios and complete intervals are drawn', () => {
   );
 });
 
+test('figures that changed are first', () => {
+  const figures = [
+    { name: 'a', ratio: 1, verdict: 'same' },
+    { name: 'b', ratio: 2, verdict: 'higher' },
+  ] as const;
+  const rows = ratioRows({ figures: [...figures] });
+  expect(rows.map(({ name }) => name)).toEqual(['b', 'a']);
+});
+
 test('the table has every figure, unknown ones empty', () => {
   const rows = figureRows(DIFF);
   expect(rows[0]).toEqual([

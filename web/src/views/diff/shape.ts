@@ -44,12 +44,16 @@ function nameFigure(
 const isOfGates = ({ a }: DiffRecord): boolean =>
   Boolean(a?.schema?.startsWith('pinwise.gate/'));
 
-/** Figures with a ratio, in the record's order. */
+/** Did a figure change for certain? */
+const isChanged = ({ verdict }: RatioRow): boolean =>
+  verdict === 'lower' || verdict === 'higher';
+
+/** Figures with a ratio, those that changed first. */
 export function ratioRows(record: DiffRecord): RatioRow[] {
   // A ratio of two changes in per cent means nothing.
   if (isOfGates(record)) return [];
   const baseline = findBaseline(record);
-  return filterMap(record.figures ?? [], (figure) => {
+  return filterMap(record.figures ?? [], (figure): RatioRow | null => {
     const { ratio, low, high, a, b, unit, verdict = 'cannot_tell' } = figure;
     const sides = [a, b].map((value) => quantity(value, unit)).join(' → ');
     return positive(ratio)
@@ -64,7 +68,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
           ],
         }
       : null;
-  });
+  }).sort((a, b) => Number(isChanged(b)) - Number(isChanged(a)));
 }
 
 const nameVerdict = (verdict: string | null): string =>
@@ -88,7 +92,7 @@ export function toSentences(
   if (isOfGates(record)) return compareGates(record);
   const all = ratioRows(record);
   const known = all.filter(({ low }) => low !== null);
-  const changed = known.filter(({ verdict }) => /^(low|high)er$/.test(verdict));
+  const changed = known.filter(isChanged);
   const size = ({ ratio }: RatioRow): number => Math.abs(Math.log(ratio));
   const candidates = [changed, known, all].find((rows) => rows.length > 0);
   const most = candidates?.sort((a, b) => size(b) - size(a))[0];
