@@ -108,9 +108,7 @@ test('a predicted gain that may be none is no best placement', () => {
       ...readRecord('prediction'),
       placements,
     } as never)[0],
-  ).toMatch(
-    /^Nothing is sure to beat os-default; 4 cores leads: −0.4 % cost/,
-  );
+  ).toMatch(/^Nothing is sure to beat os-default; 4 cores leads: −0.4 % cost/);
 });
 
 test('a prediction for this machine goes on with a comparison', () => {
