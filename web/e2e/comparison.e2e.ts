@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { joinUnits } from '../src/format';
+import { makeRecord, writePageOfRecord, writeReport } from './records';
 import { pageWidth } from './view-checks';
 import { Workspace, OUTPUT, PINWISE, SHARE } from './pinwise';
 
@@ -400,4 +401,41 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are nam
   await page.getByRole('checkbox', { name: 'nginx_spinlock' }).press(' ');
   expect(await shown()).toBe(before + 2);
   expect(await pageWidth(page)).toBeLessThanOrEqual(360);
+});
+
+test('runs that failed are a warning beside the verdict', async () => {
+  const record = makeRecord('comparison')!;
+  for (const { runs } of record['arms'] as { runs: { exit: number }[] }[])
+    for (const run of runs) run.exit = 1;
+  const { page } = await open(writeReport([record]));
+  const warning = page.locator('.answer .findings .warning');
+  expect(await warning.textContent()).toMatch(
+    /^warning All \d+ runs exited with status 1\. The command may have failed/,
+  );
+});
+
+test('a joint plan begins with its programs in place of arms', async () => {
+  const program = {
+    name: 'web',
+    command: ['web'],
+    load: null,
+    metric: { name: 'wall', unit: 's', better: 'lower' },
+    weight: 1,
+    limit: null,
+    placement: 'cpu:0',
+    cpus: '0',
+    default_value: 2,
+    placed_value: 1,
+    change: '−50.0 %',
+    default_limit: null,
+    placed_limit: null,
+  };
+  const joint = { programs: [program], plans: 4, rounds: 24, tried: [] };
+  const { page } = await open(
+    writePageOfRecord({ ...makeRecord('comparison')!, joint }),
+  );
+  await page.locator('.stage svg').first().waitFor();
+  const titles = page.locator('article > div :is(h2, figcaption strong)');
+  expect(await titles.first().textContent()).toMatch(/^Programs/);
+  expect(await page.locator('.advised').count()).toBe(0);
 });
