@@ -118,6 +118,13 @@ const MAKERS: Readonly<Record<string, MakingCommand | { made: () => Fields }>> =
       words: splitWords('spin attach -- sleep 0.2'),
       needsHost: true,
     },
+    'spin-advice': {
+      words: splitWords('spin advise --chip skylake-sp --cpu-count 24'),
+      needsHost: true,
+    },
+    jitter: { words: splitWords('bench jitter --for 300ms'), needsHost: true },
+    placements: { words: onSimulatedMachine('topology --placements') },
+    top: { words: splitWords('top --once'), needsHost: true },
     profile: { words: splitWords('profile -- sh -c', LOOP), needsHost: true },
     'profile-diff': {
       words: splitWords('profile diff profile.json profile.json'),

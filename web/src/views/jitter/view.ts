@@ -39,7 +39,11 @@ export function jitterView(any: AnyRecord, _page: Page): View {
               h(
                 'details',
                 h('summary', `${rare.length} more`),
-                tableElement({ ...causes, rows: rare }),
+                tableElement({
+                  ...causes,
+                  caption: 'Causes of less time',
+                  rows: rare,
+                }),
               ),
           ]),
     ),

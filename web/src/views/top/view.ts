@@ -41,12 +41,12 @@ export function topView(record: AnyRecord, _page: Page): View {
     cpus.length > 0 && chart(busyPlan(cpus)),
     section(
       'Threads',
-      threadTable(busy),
+      threadTable('Shares are of one CPU over the interval', busy),
       idle.length > 0 &&
         h(
           'details',
           h('summary', count(idle.length, 'idle thread')),
-          threadTable(idle),
+          threadTable('Threads that did not run', idle),
         ),
     ),
     section(
@@ -119,10 +119,13 @@ function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
   };
 }
 
-const threadTable = (threads: readonly TopThread[]): HTMLElement =>
+const threadTable = (
+  caption: string,
+  threads: readonly TopThread[],
+): HTMLElement =>
   asCards(
     sortableTable({
-      caption: 'Shares are of one CPU over the interval',
+      caption,
       columns: [
         'Name',
         ...numberColumns('CPU time', 'Queued', 'CPU'),
