@@ -126,6 +126,7 @@ const MAKERS: Readonly<Record<string, MakingCommand | { made: () => Fields }>> =
     placements: { words: onSimulatedMachine('topology --placements') },
     top: { words: splitWords('top --once'), needsHost: true },
     profile: { words: splitWords('profile -- sh -c', LOOP), needsHost: true },
+    diff: { words: splitWords('record diff a.json b.json') },
     'profile-diff': {
       words: splitWords('profile diff profile.json profile.json'),
       needsHost: true,
@@ -169,6 +170,12 @@ export function makeRecord(kind: string): Fields | null {
 
 /** Runs the command that makes a record; null if this machine refuses. */
 function runMaker(kind: string, maker: MakingCommand): Fields | null {
+  if (kind === 'diff') {
+    const comparison = makeRecord('comparison')!;
+    const other = { ...comparison, id: '20260101-000000-00000000' };
+    recordWorkspace().file('a.json', JSON.stringify(comparison));
+    recordWorkspace().file('b.json', JSON.stringify(other));
+  }
   if (kind === 'profile-diff') {
     const profile = makeRecord('profile');
     if (profile === null) return null;
