@@ -51,17 +51,6 @@ test('CPUs are rows; unknown figures are dashes', () => {
   expect(rows[1]?.slice(1, 4)).toEqual(['0', '–', '–']);
 });
 
-test('the advice is that of the finding on the most time', () => {
-  const findings = [
-    { check: 'hypervisor_gaps', evidence: { share: 0.005 } },
-    { check: 'busy', evidence: { share: 0.237 } },
-    { check: 'other' },
-  ];
-  expect(mainFinding(findings)?.check).toBe('busy');
-  expect(mainFinding(findings.slice(2))?.check).toBe('other');
-  expect(mainFinding([])).toBeUndefined();
-});
-
 test('causes have names', () => {
   expect(causeTable(RECORD).rows.map((row) => row.slice(0, 3))).toEqual([
     ['eth0-rx-1 (IRQ 38)', '212', '1.50 ms'],

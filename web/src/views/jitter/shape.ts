@@ -1,9 +1,8 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
-import { number } from '../../fields';
 import { count, percent, seconds, wholeNumber } from '../../format';
-import type { Finding, JitterRecord, Maybe } from '../../records';
+import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
 import { seriesLook } from '../../plot';
 import { causeName } from '../../words';
