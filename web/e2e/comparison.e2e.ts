@@ -404,9 +404,13 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are nam
 });
 
 test('runs that failed are a warning beside the verdict', async () => {
-  const record = makeRecord('comparison')!;
-  for (const { runs } of record['arms'] as { runs: { exit: number }[] }[])
-    for (const run of runs) run.exit = 1;
+  const finding = {
+    check: 'exit_statuses',
+    severity: 'warning',
+    sentence: 'All 16 runs exited with status 1.',
+    advice: 'The command may have failed: run it once and read its output.',
+  };
+  const record = { ...makeRecord('comparison')!, findings: [finding] };
   const { page } = await open(writeReport([record]));
   const warning = page.locator('.answer .findings .warning');
   expect(await warning.textContent()).toMatch(

@@ -92,11 +92,17 @@ impl Summary {
             subject: kind.map(|kind| describe_subject(kind, record)),
             machine: describe_machine(record),
             program: join_programs(record),
-            outcome: read_text(&record["verdict"], "kind")
-                .or_else(|| read_text(&record["verdict"], "decision")),
+            outcome: read_outcome(&record["verdict"]),
             figures,
         }
     }
+}
+
+/// The kind of a verdict, or a gate's decision; `None` if its best is not recommended.
+fn read_outcome(verdict: &Value) -> Option<String> {
+    let is_recommended = verdict["not_recommended"].is_null();
+    let kind = read_text(verdict, "kind").filter(|_| is_recommended);
+    kind.or_else(|| read_text(verdict, "decision"))
 }
 
 fn read_text(record: &Value, field: &str) -> Option<String> {

@@ -8,7 +8,7 @@ mod sessions;
 
 use serde::Deserialize;
 
-use pinwise_format::{count, percent};
+use pinwise_format::{count, percent, signed_percent};
 use pinwise_record::{
     ChangeVerdict, ComparedRecord, Comparison, DiffRecord, Entry, Figure, FigureChange, Kind,
     MachineChange, MachineFact, RecordError, SchemaName, Summary, read,
@@ -271,9 +271,31 @@ fn compare_summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec
             find(&a.summary.figures, name),
             find(&b.summary.figures, name),
         );
-        compare_figure(name, in_a.as_ref(), in_b.as_ref(), widening)
+        let figure = compare_figure(name, in_a.as_ref(), in_b.as_ref(), widening);
+        match a.entry.schema == Kind::Gate.schema() {
+            true => without_ratio(figure),
+            false => figure,
+        }
     };
     names.iter().map(|name| compare_by_name(name)).collect()
+}
+
+/// A figure of two gates. Each is a change between two builds of its own: both are shown, and their
+/// ratio means nothing.
+fn without_ratio(figure: FigureChange) -> FigureChange {
+    let Some((a, b)) = figure.a.zip(figure.b) else {
+        return figure;
+    };
+    let [in_a, in_b] = [a, b].map(|change| signed_percent(change / 100.0));
+    FigureChange {
+        ratio: None,
+        verdict: ChangeVerdict::CannotTell,
+        sentence: format!(
+            "{}: {in_a} in A, {in_b} in B, each of its own two builds.",
+            figure.name
+        ),
+        ..figure
+    }
 }
 
 /// Factor by which to widen intervals so that all hold at once (Bonferroni, for normal estimates).

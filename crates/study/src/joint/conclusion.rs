@@ -147,9 +147,7 @@ fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, St
     let (kind, sentence) = match (default, placed, verdict) {
         (LimitState::Broken | LimitState::Open, LimitState::Held, _) => (
             VerdictKind::Best,
-            format!(
-                "{plan}: every limit is kept, and the joint cost changes by {effect}, {pairs}."
-            ),
+            format!("{plan} keeps every limit: joint cost {effect} in {pairs}."),
         ),
         (LimitState::Held | LimitState::Open, LimitState::Broken, _) => (
             VerdictKind::LeaveAlone,
@@ -158,30 +156,29 @@ fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, St
         (LimitState::Broken, LimitState::Broken, Some(ContrastVerdict::Faster)) => (
             VerdictKind::Best,
             format!(
-                "No plan keeps every limit; the nearest is {plan}: the joint cost changes by \
-                 {effect}, {pairs}."
+                "No plan keeps every limit; the nearest is {plan}: joint cost {effect} in {pairs}."
             ),
         ),
         (_, _, Some(ContrastVerdict::Faster)) => (
             VerdictKind::Best,
-            format!("{plan}: the joint cost changes by {effect}, {pairs}."),
+            format!("{plan} is best: joint cost {effect} in {pairs}."),
         ),
         (_, _, Some(ContrastVerdict::Same | ContrastVerdict::Slower)) => (
             VerdictKind::LeaveAlone,
             format!(
-                "Leave all programs as they are: the best plan tried, {plan}, changes the joint \
-                 cost by {effect}, {pairs}."
+                "Leave all programs as they are: the best plan tried is {plan}, joint cost {effect} \
+                 in {pairs}."
             ),
         ),
         _ => (
             VerdictKind::Undecided,
             match is_better {
                 true => {
-                    format!("Undecided: {plan} leads; the joint cost changes by {effect}, {pairs}.")
+                    format!("Undecided: {plan} leads, joint cost {effect} in {pairs}.")
                 }
                 false => format!(
-                    "Undecided: nothing beats os-default so far; the nearest, {plan}, changes the \
-                     joint cost by {effect}, {pairs}."
+                    "Undecided: nothing beats os-default so far; the nearest is {plan}, joint cost \
+                     {effect} in {pairs}."
                 ),
             },
         ),

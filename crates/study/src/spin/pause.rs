@@ -392,9 +392,9 @@ fn check_algorithms(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) ->
     let measured = format!("1,000,000 PAUSEs in {million_ms:.1} ms, {processors} {word}");
     let sentence = match (slowest, too_long.len()) {
         (None, _) => "PAUSE could not be measured.".to_owned(),
-        (_, 0) => format!("{measured}: no long-PAUSE problem"),
-        (_, 1) => format!("{measured}: 1 known algorithm would wait too long"),
-        (_, n) => format!("{measured}: {n} known algorithms would wait too long"),
+        (_, 0) => format!("{measured}: no long-PAUSE problem."),
+        (_, 1) => format!("{measured}: 1 known algorithm would wait too long."),
+        (_, n) => format!("{measured}: {n} known algorithms would wait too long."),
     };
     PauseCheckRecord {
         limit_total_ms: limits.total_ns * 1e-6,

@@ -17,7 +17,7 @@ import {
   limitFact,
   runFacts,
 } from '../../method';
-import type { Comparison } from '../../records';
+import type { Comparison, Finding } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
@@ -25,7 +25,6 @@ import type { Page, View } from '../../view';
 import { facts, findingList, section, shellWords } from '../../words';
 import { adviceList, armPlacePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
-import { findExits } from './exits';
 import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
@@ -95,7 +94,9 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       // Where nothing ran, the verdict says why.
       findingsPart(
         record.findings?.filter(
-          ({ check }) => check !== 'arm_invalid' || hasRuns(lines),
+          (finding) =>
+            !isOfExits(finding) &&
+            (finding.check !== 'arm_invalid' || hasRuns(lines)),
         ),
       ),
     ]),
@@ -148,16 +149,19 @@ function armChoice(
   };
 }
 
+/** Runs that failed: what they took may mean nothing, so the headline has it beside it. */
+const isOfExits = ({ check }: Finding): boolean => check === 'exit_statuses';
+
 function topPart(
   record: Comparison,
   lines: readonly ArmLine[],
 ): (Node | null)[] {
   const said = readHead(record);
   const verdict = record.verdict;
-  const exits = findExits(record);
+  const exits = record.findings?.filter(isOfExits) ?? [];
   return [
     h('p.verdict', said.sentence),
-    exits && findingList([exits]),
+    exits.length > 0 ? findingList(exits) : null,
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
       ? null

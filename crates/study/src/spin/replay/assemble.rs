@@ -167,7 +167,7 @@ fn describe_error(replayed: &ReplayedAlgorithm) -> Option<String> {
     };
     Some(format!(
         "{}: the measured lateness differs from its prediction by {error:.2} % (median of {cells} \
-         away from cliffs).",
+         whose prediction is certain).",
         replayed.algorithm
     ))
 }
@@ -216,7 +216,7 @@ fn describe_cliffs(replayed: &ReplayedAlgorithm, is_handoff: bool) -> Option<Str
         .collect();
     (!near.is_empty()).then(|| {
         format!(
-            "{}: unstable at {}: that small a change of the hint's latency gives another result.",
+            "{}: uncertain at {}: a PAUSE that is longer or shorter by as little gives another result.",
             replayed.algorithm,
             near.join(", ")
         )
