@@ -37,7 +37,7 @@ fn the_pause_and_cycles_of_each_cpu_are_measured() {
     }
     let check = record.check.unwrap();
     assert!(check.is_fine, "{check:?}");
-    assert!(check.sentence.ends_with("no long-PAUSE problem"));
+    assert!(check.sentence.ends_with("no long-PAUSE problem."));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn the_curve_of_the_field_report_has_its_cliff() {
         record
             .conclusions
             .iter()
-            .any(|s| s.contains("unstable at 3 ms"))
+            .any(|s| s.contains("uncertain at 3 ms"))
     );
     assert!(
         record
