@@ -1,9 +1,10 @@
 //! `bench kernel`: runs a built-in workload once, in this process.
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 
 use super::Exit;
-use super::args::{Global, KernelArgs, SplitChoice};
+use super::args::{Global, KernelArgs, SplitChoice, Suite};
 use super::surroundings::find_temporary_folder;
 use super::terminal::Terminal;
 use pinwise_kernels::work::{
@@ -67,6 +68,9 @@ pub(super) fn find_kernel(name: &str) -> anyhow::Result<&'static Kernel> {
             .filter(|kernel| likeness(kernel) > 0.75)
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         let hint = match nearest {
+            _ if Suite::from_str(name, false).is_ok() => {
+                return format!("'{name}' is a suite: pinwise bench --suite {name}");
+            }
             Some(kernel) => format!(
                 "did you mean {}? (pinwise bench kernel --list)",
                 kernel.name

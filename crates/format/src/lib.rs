@@ -330,6 +330,16 @@ pub fn join_words<T: AsRef<str>>(words: &[T]) -> String {
     text
 }
 
+/// A sentence within another one: its first letter in lower case, unless it is an abbreviation.
+#[must_use]
+pub fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next();
+    let is_word = !chars.clone().next().is_some_and(char::is_uppercase);
+    let first = first.map(|c| if is_word { c.to_ascii_lowercase() } else { c });
+    first.into_iter().chain(chars).collect()
+}
+
 /// Begins with a capital letter.
 #[must_use]
 pub fn capitalise(text: &str) -> String {

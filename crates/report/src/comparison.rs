@@ -291,7 +291,13 @@ pub(super) fn render_answer(answer: &Answer, palette: Palette) -> String {
 /// The first recommended command, else advice. A command is not wrapped, so that it can be copied.
 pub(super) fn next_step(advice: &str, commands: &[CommandRecord]) -> String {
     match (commands.first(), split_command(advice)) {
-        (Some(command), _) => format!("→ Run: {}\n", style::visible(&command.line)),
+        (Some(command), _) => {
+            let why = match command.what.strip_prefix("to ") {
+                Some(purpose) => format!("To {purpose}, run"),
+                None => "Run".to_owned(),
+            };
+            format!("→ {why}: {}\n", style::visible(&command.line))
+        }
         (None, _) if advice.is_empty() => String::new(),
         (None, Some((words, command))) if style::width(advice) + 2 > columns() => {
             format!("{}\n  {command}\n", paragraph("→ ", "  ", words))
@@ -337,6 +343,8 @@ fn describe_cpu_time(record: &Comparison) -> String {
         widths.is_some_and(|(cpu, wall)| cpu <= TELLS_MORE * wall)
     });
     match cpu {
+        // The verdict has what a companion costs.
+        Some(_) if a.setting.beside != b.setting.beside => String::new(),
         Some(cpu) if a.cpus == b.cpus && record.metric.is_wall() && !cpu.decides => format!(
             "  CPU time of {}: {}\n",
             style::visible(&contrast.arm),
@@ -388,6 +396,19 @@ pub(super) fn describe_findings<'f>(
     text
 }
 
+/// An interval from this ratio of its ends on is wide.
+const WIDE: f64 = 1.1;
+
+/// Is it decided though the size of a difference is hardly known?
+fn is_wide(record: &Comparison) -> bool {
+    let mut ends = record.contrasts.iter().filter(|c| c.is_decided());
+    ends.any(|c| {
+        c.low
+            .zip(c.high)
+            .is_some_and(|(low, high)| high >= WIDE * low)
+    })
+}
+
 fn describe_method_briefly(record: &Comparison, notes: usize, palette: Palette) -> String {
     if record.blocks == 0 {
         return describe_method(record, palette);
@@ -407,7 +428,7 @@ fn describe_method_briefly(record: &Comparison, notes: usize, palette: Palette) 
     let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
     // The verdict already shows that the experiment ended since all was decided.
     let ended = match (record.stopped, record.plan.precision) {
-        (Some(Stopped::Precision), None) if !by_cpu_time => String::new(),
+        (Some(Stopped::Precision), None) if !by_cpu_time && !is_wide(record) => String::new(),
         _ => format!("; {}", record.ending()),
     };
     let line = format!(

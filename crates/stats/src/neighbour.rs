@@ -5,19 +5,25 @@ use super::setting::{Setting, relative_change};
 use pinwise_format::percent;
 
 /// `Beside noise, a is slower by 70–105 % and b is slower by 76–105 % in the typical run.` Each arm
-/// has its name without the companion's, and what it is beside it to what it is without.
+/// has its name without the companion's, and what it is beside it to what it is without. `more` arms
+/// are not named.
 #[must_use]
 pub fn describe_beside(
     companion: &str,
     arms: &[(&str, &Contrast)],
+    more: usize,
     setting: &Setting<'_>,
 ) -> String {
     let arms = arms.iter();
     let arms: Vec<String> = arms
         .map(|(arm, contrast)| format!("{arm} {}", describe_change(contrast, setting)))
         .collect();
+    let more = match more {
+        0 => String::new(),
+        more => format!("; {more} more in the findings"),
+    };
     format!(
-        "Beside {companion}, {} {}.",
+        "Beside {companion}, {} {}{more}.",
         arms.join(" and "),
         setting.describe_judge()
     )
@@ -42,8 +48,8 @@ fn describe_change(contrast: &Contrast, setting: &Setting<'_>) -> String {
         ),
         Decision::Undecided if contrast.interval.half_width().is_finite() => {
             let (low, high) = setting.format_ends(low, high);
-            format!("is undecided ({low} to {high})")
+            format!("may change by {low} to {high}")
         }
-        Decision::Undecided => "is undecided".to_owned(),
+        Decision::Undecided => "is not known yet".to_owned(),
     }
 }

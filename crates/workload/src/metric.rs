@@ -77,6 +77,9 @@ pub enum MetricError {
     Query(String),
 }
 
+/// Characters of the program's last line in an error.
+const LONGEST_LINE: usize = 80;
+
 /// Why a metric could not be read from a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricReadError {
@@ -84,8 +87,13 @@ pub enum MetricReadError {
     #[error("{0} is not available on this machine")]
     Unavailable(String),
     /// The regular expression matches nowhere in the output.
-    #[error("the metric '{0}' matches nothing in the program's output")]
-    NoMatch(String),
+    #[error("the metric '{metric}' matches nothing in the program's output{ends}")]
+    NoMatch {
+        /// The metric.
+        metric: String,
+        /// Its last line, in words; empty if there was no output.
+        ends: String,
+    },
     /// The matching text is not a number.
     #[error("the metric '{metric}' found '{found}', which is not a number")]
     NotANumber {
@@ -357,7 +365,7 @@ impl Metric {
         let found = regex
             .captures(&output)
             .and_then(|captures| captures.get(1).or_else(|| captures.get(0)))
-            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?;
+            .ok_or_else(|| self.no_match(&output))?;
         let text = found.as_str();
         let pattern = regex.as_str();
         let value = match self.takes_unit() {
@@ -392,6 +400,19 @@ impl Metric {
         }
     }
 
+    fn no_match(&self, output: &str) -> MetricReadError {
+        let lines = output.lines().rev();
+        let mut lines = lines.map(str::trim).filter(|line| !line.is_empty());
+        let ends = lines.next().map_or_else(String::new, |line| {
+            let shown: String = line.chars().take(LONGEST_LINE).collect();
+            format!(", which ends with '{shown}'")
+        });
+        MetricReadError::NoMatch {
+            metric: self.to_string(),
+            ends,
+        }
+    }
+
     fn read_json(&self, path: &JsonPath, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
         let output = self.require_output(run)?;
         let mut documents = serde_json::Deserializer::from_str(&output).into_iter();
@@ -404,7 +425,7 @@ impl Metric {
         })?;
         let found = path
             .follow(&document)
-            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?;
+            .ok_or_else(|| self.no_match(&output))?;
         let number = found
             .as_f64()
             .or_else(|| found.as_str().and_then(parse_number));

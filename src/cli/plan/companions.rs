@@ -7,6 +7,7 @@ use super::candidates::parse_line;
 use super::groups;
 use crate::cli::args::CompareArgs;
 use crate::cli::values::parse_variable;
+use pinwise_format::shell;
 use pinwise_machine::{Companion, FigureSource, RunSetting};
 use pinwise_study::compare::{ArmPlan, CompanionMetric};
 use pinwise_workload::Metric;
@@ -24,8 +25,10 @@ fn parse_companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     let options = &args.experiment.workload;
     let mut found: Vec<Companion> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
-        let (name, line) = parse_variable(text)
-            .with_context(|| format!("--beside '{text}' is not NAME='COMMAND'"))?;
+        let (name, line) = parse_variable(text).with_context(|| {
+            let hint = suggest_name(text);
+            format!("--beside '{text}' is not NAME='COMMAND'; for example {hint}")
+        })?;
         if found.iter().any(|other| other.name == name) {
             bail!("--beside {name} is given twice: give each command a name of its own");
         }
@@ -135,6 +138,19 @@ fn repeat_with(arms: Vec<ArmPlan>, settings: &[(String, RunSetting)]) -> Vec<Arm
         all.extend(others);
     }
     all
+}
+
+/// The option with a name made of the program's: `hog='./hog -t 2'`.
+fn suggest_name(command: &str) -> String {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let file = program.rsplit('/').next().unwrap_or_default();
+    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    let name: String = file.chars().take_while(is_name).collect();
+    let name = match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => name,
+        false => "noise".to_owned(),
+    };
+    format!("--beside {name}={}", shell::word(command))
 }
 
 #[cfg(test)]

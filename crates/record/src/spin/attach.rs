@@ -1,6 +1,6 @@
 //! Spin-waiting of a program: how much of its CPU time, and in which loops.
 
-use pinwise_format::shell;
+use pinwise_format::{capitalise, grouped, nanoseconds, shell};
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
@@ -213,6 +213,8 @@ impl StoredRecord for SpinAttachRecord {
 
 /// A smaller share of spinning is called "hardly".
 const MIN_SPIN_SHARE: f64 = 0.005;
+/// A thread that used less than this part of the CPU time of the busiest is not busy.
+const BUSY: f64 = 0.05;
 /// A program that used this many CPUs or more, and does not spin, computes.
 const COMPUTES: f64 = 0.5;
 
@@ -249,9 +251,7 @@ impl SpinAttachRecord {
             return String::new();
         }
         if self.spin_share.unwrap_or(0.0) >= MIN_SPIN_SHARE {
-            return "Let waiters sleep after a short spin (a futex, as mutexes of libraries do), or run \
-                    no more threads than CPUs: one that spins keeps its CPU from the thread that it waits for."
-                .to_owned();
+            return self.advise_on_spinning();
         }
         let target = match &self.source {
             TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
@@ -264,11 +264,69 @@ impl SpinAttachRecord {
         }
     }
 
+    /// What would end the most spinning, by its kind.
+    fn advise_on_spinning(&self) -> String {
+        const SLEEP: &str =
+            "let waiters sleep after a short spin (a futex, as mutexes of libraries do)";
+        let worst = self.find_worst();
+        let place = worst.and_then(|worst| worst.function.as_ref());
+        let place = place.map_or_else(
+            || "the loop".to_owned(),
+            |name| format!("the loop in {name}"),
+        );
+        let busy = self.count_busy_threads();
+        if busy == 1 {
+            return format!(
+                "Only one thread ran: {place} waits for another process, a signal or a device, or, if nothing else changes what it reads, it is work."
+            );
+        }
+        let mut advice = match worst.map(|worst| &worst.kind) {
+            Some(SpinKind::BareLoad) => {
+                format!("Add a PAUSE (std::hint::spin_loop, _mm_pause) to {place}, and {SLEEP}")
+            }
+            Some(SpinKind::BlindDelay) => {
+                let gap =
+                    worst
+                        .and_then(|worst| worst.gap_hints)
+                        .map_or_else(String::new, |hints| {
+                            let time = self.pause_ns.map(|ns| nanoseconds(ns * hints as f64));
+                            let time =
+                                time.map_or_else(String::new, |time| format!(", {time} here,"));
+                            format!(": {} hints{time} pass between two looks", grouped(hints))
+                        });
+                format!("Look more often in {place}{gap}; or {SLEEP}")
+            }
+            Some(SpinKind::Yielding) => format!(
+                "a sched_yield ends a wait only if the thread that is waited for is queued on the same CPU: {SLEEP}"
+            ),
+            Some(SpinKind::Asking) => {
+                format!("{place} asks again and again: wait in poll, epoll or a blocking read")
+            }
+            _ => capitalise(SLEEP),
+        };
+        if busy > self.host.counts.cpus {
+            advice += ", or run no more threads than CPUs: one that spins keeps its CPU from the thread that it waits for";
+        }
+        format!("{}.", capitalise(&advice))
+    }
+
+    /// Threads that used CPUs: one that waits for others to end does not count.
+    fn count_busy_threads(&self) -> usize {
+        let times = || self.threads.iter().map(|thread| thread.cpu_s);
+        let most = times().fold(0.0, f64::max);
+        times().filter(|cpu_s| *cpu_s >= BUSY * most).count()
+    }
+
+    /// The loop with the most spinning.
+    fn find_worst(&self) -> Option<&SpinPlace> {
+        let is_spinning = |place: &&SpinPlace| place.kind != SpinKind::Work;
+        self.places.iter().find(is_spinning)
+    }
+
     /// The loop with the most spinning, as the end of a sentence; `share` is the share of all
     /// spinning.
     fn describe_worst(&self, share: f64) -> String {
-        let is_spinning = |place: &&SpinPlace| place.kind != SpinKind::Work;
-        let Some(worst) = self.places.iter().find(is_spinning) else {
+        let Some(worst) = self.find_worst() else {
             return String::new();
         };
         let part = match 2.0 * worst.share >= share {
@@ -312,7 +370,25 @@ mod tests {
             assert!(record.advice().starts_with(advised), "{}", record.advice());
         }
         record.spin_share = Some(0.4);
-        assert!(record.advice().starts_with("Let waiters sleep"));
+        for (kind, advised) in [
+            (SpinKind::Polling, "Let waiters sleep"),
+            (SpinKind::BareLoad, "Add a PAUSE"),
+            (
+                SpinKind::BlindDelay,
+                "Look more often in the loop in wait_for_turn",
+            ),
+            (SpinKind::Yielding, "A sched_yield"),
+            (SpinKind::Asking, "The loop in wait_for_turn asks"),
+        ] {
+            let spins = |place: &&mut SpinPlace| place.kind != SpinKind::Work;
+            let worst = record.places.iter_mut().find(spins).unwrap();
+            worst.kind = kind;
+            record.threads.resize(2, record.threads[0].clone());
+            assert!(record.advice().starts_with(advised), "{}", record.advice());
+            // Somebody else must change what a single thread waits for.
+            record.threads.truncate(1);
+            assert!(record.advice().starts_with("Only one thread ran"));
+        }
         record.shares = None;
         assert_eq!(record.advice(), "");
     }

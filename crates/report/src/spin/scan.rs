@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::comparison::next_step;
 use crate::style::{Palette, paragraph, shorten, visible};
-use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
+use pinwise_format::{bytes, capitalise, count, count_of, grouped, nanoseconds, shell};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 
 /// The most functions that are listed for equal loops.
@@ -21,25 +22,63 @@ pub fn render_spin_scan(record: &SpinScan, palette: Palette) -> String {
         text += &palette.strong(&paragraph("", "  ", &visible(&binary.path)));
         text += "\n";
         text += &paragraph("  ", "  ", &describe_file(record, index, loops.len()));
-        text += "\n\n";
+        text += if loops.is_empty() { "\n" } else { "\n\n" };
         for equal in group_equal(&loops, record.cpus) {
             text += &describe_equal_loops(&equal, record.cpus, palette);
             text += "\n";
         }
     }
-    if record.loops.is_empty() || !record.loops.iter().all(has_deadline) {
+    if !record.loops.iter().all(has_deadline) {
         text += &paragraph("", "  ", &describe_hint_costs(record));
         text += "\n";
     }
-    if let Some(verdict) = describe_verdict(record) {
-        let verdict = paragraph("", "  ", &verdict);
-        text += &match record.passed {
-            Some(true) => palette.good(&verdict),
-            _ => palette.bad(&verdict),
-        };
-        text += "\n";
+    text += &palette.record_line(&record.id);
+    text += "\n";
+    let answer = match describe_verdict(record) {
+        _ if record.loops.is_empty() => {
+            let gate = record.max_blind_gap_ns.map_or("", |_| "Nothing to judge: ");
+            let sentence = capitalise(&format!("{gate}{NO_HINTS}"));
+            palette.warn(&paragraph("", "", &sentence))
+        }
+        Some(verdict) => {
+            let verdict = paragraph("", "  ", &verdict);
+            match record.passed {
+                Some(true) => palette.good(&verdict),
+                _ => palette.bad(&verdict),
+            }
+        }
+        None => palette.strong(&paragraph("", "", &describe_longest_gap(record))),
+    };
+    // A library runs in a program.
+    let mut files = record.binaries.iter().map(|file| &file.path);
+    let target = match files.find(|path| !path.contains(".so")) {
+        Some(program) => format!("-- {}", shell::word(program)),
+        None => "--pid PID".to_owned(),
+    };
+    let advice = format!("Whether it spins, and for how long: pinwise spin attach {target}");
+    text + &answer + "\n" + &next_step(&advice, &[])
+}
+
+const NO_HINTS: &str =
+    "no loop has a spin-wait hint (PAUSE, YIELD). Loops that spin without one are not looked for.";
+
+/// The loop that looks least often, as far as that is known.
+fn describe_longest_gap(record: &SpinScan) -> String {
+    let longest = |one: &&ScannedLoop| {
+        let gaps = one.gaps.iter().filter_map(|gap| gap.ns);
+        gaps.fold(0.0, f64::max)
+    };
+    let known = record.loops.iter().filter(|one| longest(one) > 0.0);
+    let most = known.max_by(|a, b| longest(a).total_cmp(&longest(b)));
+    let range = most.and_then(|one| Some((one, describe_gaps(&one.gaps)?)));
+    let loops = count(record.loops.len(), "loop");
+    match range {
+        None => format!("{loops} with spin-wait hints; how often they look is not in the code."),
+        Some((one, range)) => format!(
+            "{loops} with spin-wait hints; the one at {} looks least often: every {range}.",
+            one.address
+        ),
     }
-    text + &palette.record_line(&record.id)
 }
 
 /// A file's loops: failing ones first, then those with the longest blind gap.
@@ -55,13 +94,17 @@ fn sort_loops_of_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
 
 fn describe_file(record: &SpinScan, index: usize, loops: usize) -> String {
     let binary = &record.binaries[index];
+    if binary.hints == 0 {
+        let code = bytes(binary.code_bytes as f64);
+        return format!("{}, {code} of code: no spin-wait hint.", binary.arch);
+    }
     let mut text = format!(
         "{}, {} of code: {} and {} that {}",
         binary.arch,
         bytes(binary.code_bytes as f64),
         count_of(binary.hints, "spin-wait hint", "spin-wait hints"),
         count(loops, "loop"),
-        if loops == 1 { "waits" } else { "wait" },
+        if loops == 1 { "has one" } else { "have them" },
     );
     if binary.hint_functions > 0 {
         let functions = count_of(binary.hint_functions, "function", "functions");

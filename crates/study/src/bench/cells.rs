@@ -205,14 +205,7 @@ fn plan_trials_of_kernel(
             .collect())
     };
     Ok(match suite {
-        Some(Suite::Smt) if facts.smt.shared_core().is_some() => siblings()?,
-        Some(Suite::Smt) if may_hide_siblings(facts) => {
-            vec![trial(
-                Question::Scaling,
-                cells_of_one_thread_and_all(facts, isa)?,
-            )]
-        }
-        Some(Suite::Smt) => Vec::new(),
+        Some(Suite::Smt) => siblings()?,
         Some(Suite::Caches) if kernel.name == CHASE => {
             vec![trial(
                 Question::Sizes,
@@ -235,13 +228,6 @@ fn plan_trials_of_kernel(
         }
         None => vec![scaling()?],
     })
-}
-
-/// May the machine have siblings that are not reported? Then one CPU against all CPUs shows at
-/// least what the other CPUs add at the moment.
-fn may_hide_siblings(facts: MachineFacts<'_>) -> bool {
-    let is_virtual = facts.topology.identity.hypervisor.is_some();
-    facts.smt.record.state == SmtState::Unstable || is_virtual
 }
 
 /// Units of work: 10 a thread of the cell with most threads, at most about 100 in total, at least 2
@@ -313,18 +299,6 @@ fn cells_of_smt(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Re
         cells_by_question.push((Question::SmtMachine, cells));
     }
     Ok(cells_by_question)
-}
-
-fn cells_of_one_thread_and_all(
-    facts: MachineFacts<'_>,
-    isa: Isa,
-) -> Result<Vec<Cell>, RealiseError> {
-    let all = facts.topology.allowed.len();
-    let numbers = if all > 1 { vec![1, all] } else { vec![1] };
-    numbers
-        .into_iter()
-        .map(|threads| new_cell(threads, Wish::OsDefault, isa, facts.topology))
-        .collect()
 }
 
 /// Every instruction set at every number of threads and placement; one thread under the scheduler

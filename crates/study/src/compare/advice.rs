@@ -3,7 +3,7 @@
 use super::plan::ComparePlan;
 use super::{caveats, limit, load, parts, rivals};
 use crate::launchers;
-use pinwise_format::percent;
+use pinwise_format::{lower_first, percent};
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
 use pinwise_record::{
@@ -138,7 +138,7 @@ fn with_cpu_time_first(record: &Comparison, advice: &str) -> String {
         Some(_) => "Judge CPU time, which takes seconds: --metric cpu.",
         None => return advice.to_owned(),
     };
-    format!("{start} For wall-clock time: {advice}")
+    format!("{start} For wall-clock time: {}", lower_first(advice))
 }
 
 /// CPU time of an arm whose wall-clock time is undecided only because of its waiting.
@@ -197,7 +197,7 @@ pub(super) fn command_with_placements(plan: &ComparePlan) -> Option<CommandRecor
     }
     let places = ["os-default", "one-core"].map(|place| ("--place", place.to_owned()));
     Some(CommandRecord {
-        what: "with placements".to_owned(),
+        what: "to see whether pinning helps".to_owned(),
         line: replace_effort(&plan.argv, "compare", &places)?,
     })
 }

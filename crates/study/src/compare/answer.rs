@@ -110,10 +110,13 @@ impl<'a> Answer<'a> {
         }
         for companion in companions.iter().take(NAMED) {
             let changes = self.changes.iter().filter(|c| c.companion == *companion);
-            let named = changes.map(|change| (change.arm.as_str(), &change.contrast));
-            let named: Vec<_> = named.take(NAMED).collect();
+            let all: Vec<_> = changes
+                .map(|change| (change.arm.as_str(), &change.contrast))
+                .collect();
+            let (named, more) = all.split_at(all.len().min(NAMED));
             let setting = &self.choices[0].setting;
-            sentences.push(neighbour::describe_beside(companion, &named, setting));
+            let sentence_on = neighbour::describe_beside(companion, named, more.len(), setting);
+            sentences.push(sentence_on);
             let mut choices = self.choices.iter();
             let choice = choices.find(|choice| choice.companion.as_deref() == Some(*companion));
             sentences.extend(choice.map(|choice| sentence(choice, is_recommended)));

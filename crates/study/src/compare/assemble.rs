@@ -360,8 +360,7 @@ fn write_verdict(
         Some(_) => record.contrasts[0].sentence.clone(),
         None => answer.describe(is_recommended),
     };
-    sentence.push_str(&describe_screening(record, look));
-    sentence.push_str(&throttling::describe_idle_limits(record));
+    sentence += &describe_circumstances(record, look);
     let limit_conclusion = match outcome {
         ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, choice, setting),
         _ => None,
@@ -410,6 +409,13 @@ fn write_verdict(
         steadiness: None,
         beside: None,
     };
+}
+
+/// Sentences beside the verdict, each after a space.
+fn describe_circumstances(record: &Comparison, look: &Look) -> String {
+    let slowdown = companions::describe_slowdown(record).unwrap_or_default();
+    let idle_limits = throttling::describe_idle_limits(record);
+    slowdown + &describe_screening(record, look) + &idle_limits
 }
 
 /// The outcome if CPU time decides.

@@ -8,13 +8,15 @@ use super::rivals;
 use pinwise_format::{percent, quantity};
 use pinwise_record::{
     AloneRecord, Arm, CompanionCostRecord, CompanionEffectRecord, CompanionFigureRecord,
-    Comparison, Direction, Finding, MetricRecord, Phase, Severity,
+    Comparison, ContrastRecord, ContrastVerdict, Direction, Finding, MetricRecord, Phase, Severity,
 };
 use pinwise_stats::describe::median;
 use pinwise_stats::paired::Paired;
 
 /// With fewer blocks no cost is reported.
 const MIN_BLOCKS: usize = 3;
+/// A part of a slowdown from which on it is most of it.
+const MOSTLY: f64 = 2.0 / 3.0;
 /// Error rate of the interval of a companion's cost.
 const ALPHA: f64 = 0.05;
 
@@ -78,6 +80,35 @@ fn cost_to_companion(
         arm: name.to_owned(),
         ratio,
         effect: metric.effect(ratio, low, high),
+    })
+}
+
+/// Does a program beside a companion mostly wait for CPUs, or compute more slowly? As a sentence, if
+/// it is slower there, and CPU time is known.
+pub(super) fn describe_slowdown(record: &Comparison) -> Option<String> {
+    let setting_of = |name: &str| {
+        let arm = record.arms.iter().find(|arm| arm.name == name);
+        arm.map(|arm| &arm.setting.beside)
+    };
+    let is_of_companion = |contrast: &&ContrastRecord| {
+        let beside = [&contrast.arm, &contrast.baseline].map(|name| setting_of(name));
+        matches!(beside, [Some(with), Some(without)] if !with.is_empty() && without.is_empty())
+    };
+    let slower = |contrast: &&ContrastRecord| contrast.verdict == ContrastVerdict::Slower;
+    let mut contrasts = record.contrasts.iter().filter(is_of_companion);
+    let contrast = contrasts.find(slower).filter(|_| record.metric.is_wall())?;
+    let cpu = contrast.cpu_time.as_ref().filter(|cpu| cpu.low.is_some())?;
+    let change = cpu.effect.describe_with_interval();
+    let part = cpu.ratio.ln() / contrast.ratio.ln();
+    // A change of CPU time that may be none explains nothing.
+    let is_open = cpu.low.is_some_and(|low| low <= 1.0);
+    Some(match (part > MOSTLY, part < 1.0 - MOSTLY) {
+        (true, _) | (false, false) if is_open => return None,
+        (true, _) => {
+            format!(" It mostly computes more slowly (caches, memory, clock): CPU time {change}.")
+        }
+        (_, true) => format!(" It mostly waits for a CPU: CPU time {change}."),
+        _ => format!(" It waits for a CPU, and computes more slowly: CPU time {change}."),
     })
 }
 

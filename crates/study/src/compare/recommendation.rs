@@ -1,7 +1,7 @@
 //! Decides whether the placement of the best arm is recommended: the measured gain must hold where
 //! the program will run.
 
-use pinwise_format::{count, percent};
+use pinwise_format::{count, percent, shell};
 use pinwise_record::{
     Arm, Comparison, ContrastRecord, MetricRecord, NotRecommended, PlacementKind, RunRecord,
 };
@@ -32,7 +32,7 @@ pub(super) fn withhold_recommendation(
     }
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     let min_effect = record.plan.min_effect;
-    if contrast.is_some_and(|c| c.depends_on_load) {
+    if contrast.is_some_and(|c| c.depends_on_load && !gains_under_every_load(c, min_effect)) {
         let sentence = "No placement is recommended: the difference depends on other load. Compare under the load that matters, or on a quiet machine.";
         return Some((NotRecommended::DependsOnLoad, sentence.to_owned()));
     }
@@ -44,7 +44,8 @@ pub(super) fn withhold_recommendation(
         return Some((NotRecommended::SmallGain, sentence));
     }
     let runs = || load::runs_alone(record);
-    withhold_after_runs(runs, &record.metric, record.host.counts.cpus)
+    let cpus = record.host.counts.cpus;
+    withhold_after_runs(runs, &record.metric, cpus, [&record.id, &arm.name])
         .or_else(|| withhold_small_gain(record, arm, contrast?))
 }
 
@@ -70,11 +71,12 @@ fn withhold_small_gain(
 }
 
 /// Why no placement is recommended after runs like these, whatever its gain, as a code and a
-/// sentence. `cpus`: those of the machine.
+/// sentence. `cpus`: those of the machine; then the record and the arm, for a command.
 pub(crate) fn withhold_after_runs<'r, I: Iterator<Item = &'r RunRecord>>(
     runs: impl Fn() -> I,
     metric: &MetricRecord,
     cpus: usize,
+    [id, arm]: [&str; 2],
 ) -> Option<(NotRecommended, String)> {
     // Short runs mostly measure how close to its parent a process starts, which changes from minute
     // to minute.
@@ -85,7 +87,8 @@ pub(crate) fn withhold_after_runs<'r, I: Iterator<Item = &'r RunRecord>>(
     let cpus = cpus.max(1);
     let busy = load::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
     let sentence = format!(
-        "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them. If this load is the usual one, pinwise apply --arm takes the arm that you name."
+        "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them, or, if this load is the usual one: pinwise apply {id} --arm {}",
+        shell::word(arm)
     );
     Some((NotRecommended::BusyMachine, sentence))
 }
@@ -112,6 +115,19 @@ fn busy_threads(arm: &Arm) -> Option<f64> {
     let busy = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
     let busy = median(&busy.collect::<Vec<f64>>())?;
     Some(busy.round().max(1.0))
+}
+
+/// Was there a gain under light, medium and heavy load?
+fn gains_under_every_load(contrast: &ContrastRecord, min_effect: f64) -> bool {
+    contrast.load_levels.as_ref().is_some_and(|levels| {
+        let levels = [
+            Some(&levels.light),
+            levels.medium.as_ref(),
+            Some(&levels.heavy),
+        ];
+        let mut levels = levels.into_iter().flatten();
+        levels.all(|level| outweighs(level.ratio, min_effect))
+    })
 }
 
 /// Did other processes run during some of the blocks, and was there a gain in those as well?

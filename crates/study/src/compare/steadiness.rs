@@ -74,12 +74,14 @@ fn recommend_steadiest(record: &Comparison, plan: &ComparePlan) -> Option<String
         _ => format!("is not shown to be {}", metric.worse_word),
     };
     let is_pinned = arm.place.placement != Placement::os_default() && arm.settings.is_empty();
-    let what = match is_pinned {
-        true => "pin it there",
-        false => "choose it",
+    // Where nothing is recommended, its steadiness recommends nothing either.
+    let what = match (record.verdict.not_recommended.is_some(), is_pinned) {
+        (true, _) => "",
+        (false, true) => ": pin it there where repeatability matters",
+        (false, false) => ": choose it where repeatability matters",
     };
     Some(format!(
-        "{} {cost} and its runs spread {less} less ({}): {what} where repeatability matters.",
+        "{} {cost} and its runs spread {less} less ({}){what}.",
         steady.arm,
         describe_interval(steady)
     ))

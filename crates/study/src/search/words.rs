@@ -96,10 +96,11 @@ impl SearchOutcome {
             .faster_elsewhere()
             .or(self.best)
             .filter(|&arm| arm != DEFAULT);
-        let (not_recommended, advice) = match placed.and_then(|_| withhold_recommendation(engine)) {
-            Some((reason, sentence)) => (Some(reason), sentence),
-            None => (None, advice),
-        };
+        let (not_recommended, advice) =
+            match placed.and_then(|arm| withhold_recommendation(engine, arm)) {
+                Some((reason, sentence)) => (Some(reason), sentence),
+                None => (None, advice),
+            };
         SearchVerdict {
             kind,
             sentence,
@@ -260,14 +261,15 @@ impl Conclusion {
 }
 
 /// Why the answer is not recommended: short runs or a busy machine, as in comparisons.
-fn withhold_recommendation(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
+fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecommended, String)> {
     let counted = engine
         .runs
         .iter()
         .filter(|run| run.step != SearchStep::Warmup);
     let metric = MetricRecord::new(&engine.plan.metric, &engine.plan.unit);
     let cpus = engine.topology.counts().cpus;
-    compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus)
+    let named = [engine.plan.id.as_str(), &engine.arms[arm].name];
+    compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus, named)
 }
 
 /// How many shapes ran, and that no other is expected to be better. The reader must know, since the

@@ -6,9 +6,10 @@ mod cause;
 use super::blocking::{
     advise_runtime, advise_spin_attach, advise_waits, never_blocks, spin_target,
 };
+use super::findings::count_busy_others;
 use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
 use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
-use pinwise_format::{join_words, percent, shell};
+use pinwise_format::{join_words, lower_first, percent, shell};
 use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
     TraceTier,
@@ -105,9 +106,13 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             format!("Ran one thread at a time ({cpus:.2} CPUs in all){why}")
         }
     };
-    let at_lock = match cause {
+    let also = match cause {
         Cause::Work | Cause::Queued(_) if times.is_much_at_lock() => {
             format!(" and held up by a lock{}", place(&BlockedIn::Mutex))
+        }
+        Cause::Work if times.is_much_queued() => {
+            let by = QueuedBy::main_cause(record.figures.waits.because);
+            format!(", and {}", lower_first(&describe_queue(record, by)))
         }
         _ => String::new(),
     };
@@ -118,7 +123,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
     let listed = list_times(record, times, cause)?;
     Some(Answer {
         sentence: format!(
-            "{headline}{at_lock}: {who} spent {}{listed}.",
+            "{headline}{also}: {who} spent {}{listed}.",
             about(&record.figures)
         ),
         advice: advise(record, times, cause),
@@ -148,18 +153,12 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
                 "Held up by other programs on {noun} {cpus}, to which its affinity mask keeps it"
             )
         }
-        (QueuedBy::OwnThreads, _) if others_are_busy(record) => {
-            "Short of CPUs for its own threads, beside other programs".to_owned()
-        }
+        (QueuedBy::OwnThreads, _) => match count_busy_others(record) {
+            Some(cpus) => format!("Short of CPUs, of which other programs kept {cpus:.1} busy"),
+            None => by.headline().to_owned(),
+        },
         _ => by.headline().to_owned(),
     }
-}
-
-/// Did other programs keep half a CPU busy or more? Its threads would have waited less for each other
-/// without them.
-fn others_are_busy(record: &TraceRecord) -> bool {
-    let foreign_s = record.figures.totals.foreign_cpu_s;
-    foreign_s.is_some_and(|foreign_s| foreign_s >= 0.5 * record.elapsed_s)
 }
 
 /// The CPUs that all threads may use, if those are not all CPUs.
@@ -284,6 +283,9 @@ fn about(figures: &TraceFigures) -> &'static str {
 fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
     let by = match cause {
         Cause::Queued(by) => Some(*by),
+        Cause::Work if times.is_much_queued() => {
+            Some(QueuedBy::main_cause(record.figures.waits.because))
+        }
         Cause::OneThread(thread) | Cause::BusyThread(thread)
             if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
         {

@@ -291,6 +291,13 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
     )
 }
 
+/// CPUs that other programs kept busy, if that is half of one or more: the program's threads would
+/// have waited less for each other without them.
+pub(super) fn count_busy_others(record: &TraceRecord) -> Option<f64> {
+    let cpus = record.figures.totals.foreign_cpu_s? / record.elapsed_s;
+    (cpus >= 0.5).then_some(cpus)
+}
+
 fn find_crowding(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let waited_s = figures.waits.because?.own_threads_s;
@@ -311,7 +318,12 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
         true => (Severity::Warning, 8),
         false => (Severity::Note, 4),
     };
-    let advice = "Fewer threads may be as fast.";
+    let advice = match count_busy_others(record) {
+        Some(cpus) => format!(
+            "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), or use fewer threads."
+        ),
+        None => "Fewer threads may be as fast.".to_owned(),
+    };
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
     Some(
         finding

@@ -13,7 +13,7 @@ const MOST: f64 = 0.5;
 const ALL: f64 = 0.999;
 /// A program in Go works if this many of its threads ran or waited for a CPU on average.
 const GO_AWAKE: f64 = 0.5;
-/// Waits for a lock of this part of all time are named beside a larger cause.
+/// Waits for a lock, or for a CPU, of this part of all time are named beside a larger cause.
 const MUCH: f64 = 0.15;
 /// A thread that made at least this part of the wake-ups of the others is what they wait for …
 const WAKES: f64 = 0.5;
@@ -137,6 +137,11 @@ impl Times {
 
     pub(super) fn all_s(&self) -> f64 {
         self.ran_s + self.queued_s + self.blocked_s
+    }
+
+    /// Did threads wait for a CPU for much of the time?
+    pub(super) fn is_much_queued(&self) -> bool {
+        self.queued_s >= MUCH * self.all_s()
     }
 
     /// Did threads wait for a lock for much of the time?
