@@ -3,7 +3,7 @@
 
 use pinwise_machine::Host;
 use pinwise_placement::Placement;
-use pinwise_record::{Comparison, ContrastVerdict};
+use pinwise_record::{Comparison, ContrastVerdict, VerdictKind};
 use pinwise_sim::SimulatedMachine;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
@@ -201,7 +201,10 @@ impl Tally {
                 self.by_tail += usize::from(contrast.depends_on_tail);
             }
             let by_cpu = contrast.cpu_time.as_ref().filter(|cpu| cpu.decides);
-            let claim = match (contrast.verdict.as_str(), by_cpu) {
+            // The same CPU time claims that nothing changed.
+            let is_same = by_cpu.is_some() && record.verdict.kind == VerdictKind::Same;
+            let by_cpu_change = by_cpu.filter(|_| !is_same);
+            let claim = match (contrast.verdict.as_str(), by_cpu_change) {
                 ("faster", _) => -1,
                 ("slower", _) => 1,
                 (_, Some(cpu)) if cpu.ratio < 1.0 => -1,
@@ -211,7 +214,7 @@ impl Tally {
             let right = if truth < 1.0 { -1 } else { 1 };
             is_false |= !is_planted && claim != 0;
             is_found |= is_planted && claim == right;
-            is_wrong |= is_planted && claim == -right;
+            is_wrong |= is_planted && (claim == -right || is_same);
             let has_words = |words: &str| contrast.sentence.contains(words);
             let is_silent = contrast.low.is_none()
                 || !has_words(" more.") && !has_words(", but ") && !has_words("(dropped after ");

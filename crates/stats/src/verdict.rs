@@ -13,7 +13,7 @@ use super::diagnose::work_factor;
 use super::normal;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, relative_change};
-pub use super::withheld::{describe_caveat, describe_under_loads, describe_withheld};
+pub use super::withheld::{describe_by_loads, describe_caveat, describe_withheld};
 use super::withheld::{describe_doubt, format_load};
 pub use offers::{Effort, Offer, offer_more};
 use pinwise_format::{capitalise, count, duration, join_words, percent};

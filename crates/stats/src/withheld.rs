@@ -54,12 +54,12 @@ pub fn describe_caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<Str
 }
 
 fn describe_by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
-    let change = |level: LoadLevel| signed_percent(setting.metric_change(level.difference));
-    describe_under_loads(
-        &change(levels.light),
-        levels.medium.map(change).as_deref(),
-        &change(levels.heavy),
-    )
+    let change = |level: LoadLevel| {
+        let change = signed_percent(setting.metric_change(level.difference));
+        (change, level.load)
+    };
+    let levels = [Some(levels.light), levels.medium, Some(levels.heavy)];
+    describe_by_loads(levels.into_iter().flatten().map(change))
 }
 
 /// Why a contrast is open though its interval would decide it: a caveat, or that a difference of a
@@ -70,12 +70,14 @@ pub(super) fn describe_doubt(contrast: &Contrast, setting: &Setting<'_>) -> Opti
     describe_caveat(contrast, setting).or_else(too_early)
 }
 
-/// Describes changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
-/// heavy load`.
-#[must_use]
-pub fn describe_under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
-    let medium = medium.map_or_else(String::new, |medium| format!(", {medium} under medium"));
-    format!("{light} under light{medium}, {heavy} under heavy load")
+/// Describes changes with the CPUs that others used as a clause: `−3.0 % while others used 0.1 CPUs,
+/// −1.0 % at 0.8, +2.0 % at 1.5`.
+pub fn describe_by_loads(levels: impl Iterator<Item = (String, f64)>) -> String {
+    let described = levels.enumerate().map(|(at, (change, load))| match at {
+        0 => format!("{change} while others used {load:.1} CPUs"),
+        _ => format!("{change} at {load:.1}"),
+    });
+    described.collect::<Vec<_>>().join(", ")
 }
 
 /// The text behind the size of a difference that depends on load: the difference under each load.

@@ -86,14 +86,9 @@ pub enum MetricReadError {
     /// The run did not report this figure.
     #[error("{0} is not available on this machine")]
     Unavailable(String),
-    /// The regular expression matches nowhere in the output.
-    #[error("the metric '{metric}' matches nothing in the program's output{ends}")]
-    NoMatch {
-        /// The metric.
-        metric: String,
-        /// Its last line, in words; empty if there was no output.
-        ends: String,
-    },
+    /// The regular expression matches nowhere in the output, whose last line follows, in words.
+    #[error("the metric '{0}' matches nothing in the program's output{1}")]
+    NoMatch(String, String),
     /// The matching text is not a number.
     #[error("the metric '{metric}' found '{found}', which is not a number")]
     NotANumber {
@@ -407,10 +402,7 @@ impl Metric {
             let shown: String = line.chars().take(LONGEST_LINE).collect();
             format!(", which ends with '{shown}'")
         });
-        MetricReadError::NoMatch {
-            metric: self.to_string(),
-            ends,
-        }
+        MetricReadError::NoMatch(self.to_string(), ends)
     }
 
     fn read_json(&self, path: &JsonPath, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {

@@ -332,6 +332,24 @@ mod tests {
     const SCANNED: &str = include_str!("../../../../tests/data/records/spin-scan.json");
 
     #[test]
+    fn a_file_without_hints_is_not_called_free_of_loops_that_spin() {
+        let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
+        record.loops.clear();
+        (record.max_blind_gap_ns, record.passed) = (Some(1000.0), Some(true));
+        record.binaries.truncate(1);
+        record.binaries[0].hints = 0;
+        "./lock".clone_into(&mut record.binaries[0].path);
+        let text = render_spin_scan(&record, Palette::new(false));
+        assert!(text.contains("of code: no spin-wait hint.\n"), "{text}");
+        assert!(
+            text.contains("\nNothing to judge: no loop has a spin-wait hint"),
+            "{text}"
+        );
+        assert!(!text.contains("Passed"), "{text}");
+        assert!(text.ends_with("pinwise spin attach -- ./lock\n"), "{text}");
+    }
+
+    #[test]
     fn equal_loops_share_an_entry() {
         let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
         let text = |record: &SpinScan| render_spin_scan(record, Palette::new(false));

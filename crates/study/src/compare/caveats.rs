@@ -8,7 +8,7 @@ use pinwise_record::{
     Comparison, ContrastRecord, ContrastVerdict, Finding, JudgedRecord, LoadLevelRecord,
     MetricRecord, Severity, SplitRecord,
 };
-use pinwise_stats::verdict::{describe_under_loads, relative_change};
+use pinwise_stats::verdict::{describe_by_loads, relative_change};
 
 /// Warns if the figure's resolution is coarser than the smallest effect of interest.
 pub(super) fn warn_of_coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
@@ -159,13 +159,11 @@ impl LabelledContrast<'_> {
     fn depends_on_load(&self) -> Option<Finding> {
         let split = self.contrast.by_load?;
         let levels = self.contrast.load_levels.as_ref()?;
-        let change = |level: &LoadLevelRecord| self.describe_change(level.ratio);
+        let change =
+            |level: &LoadLevelRecord| (self.describe_change(level.ratio), level.foreign_cpus);
         let medium = levels.medium.as_ref();
-        let changes = describe_under_loads(
-            &change(&levels.light),
-            medium.map(change).as_deref(),
-            &change(&levels.heavy),
-        );
+        let all = [Some(&levels.light), medium, Some(&levels.heavy)];
+        let changes = describe_by_loads(all.into_iter().flatten().map(change));
         let finding = self.split_finding(
             "depends_on_load",
             split,

@@ -186,3 +186,59 @@ fn describe_cost_to_companion(companion: &CompanionFigureRecord) -> Option<Findi
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{ComponentRecord, SettingRecord};
+
+    #[test]
+    fn what_a_companion_costs_is_split_into_waiting_and_computing() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.metric = MetricRecord::new(&"wall".parse().unwrap(), "");
+        let names = [&record.baseline, &record.contrasts[0].arm].map(String::clone);
+        record.contrasts.truncate(1);
+        let mut describe = |wall: f64, cpu: [f64; 3]| {
+            let contrast = &mut record.contrasts[0];
+            (contrast.verdict, contrast.ratio) = (ContrastVerdict::Slower, wall);
+            contrast.baseline.clone_from(&names[0]);
+            let [ratio, low, high] = cpu;
+            contrast.cpu_time = Some(ComponentRecord {
+                ratio,
+                low: Some(low),
+                high: Some(high),
+                effect: record.metric.effect(ratio, Some(low), Some(high)),
+                decides: false,
+            });
+            for arm in record
+                .arms
+                .iter_mut()
+                .filter(|arm| names.contains(&arm.name))
+            {
+                arm.setting = match arm.name == names[0] {
+                    true => SettingRecord::default(),
+                    false => {
+                        serde_json::from_str(r#"{"beside":[{"name":"hog","command":["./hog"]}]}"#)
+                            .unwrap()
+                    }
+                };
+            }
+            describe_slowdown(&record)
+        };
+        let waits = describe(2.27, [1.12, 1.07, 1.17]).unwrap();
+        assert_eq!(
+            waits,
+            " It mostly waits for a CPU: CPU time +12.0 % (+7.0 to +17.0 %)."
+        );
+        let computes = describe(1.5, [1.45, 1.4, 1.5]).unwrap();
+        assert!(
+            computes.contains("mostly computes more slowly"),
+            "{computes}"
+        );
+        let both = describe(1.5, [1.2, 1.1, 1.3]).unwrap();
+        assert!(both.contains("waits for a CPU, and computes"), "{both}");
+        // Perhaps no change of CPU time.
+        assert_eq!(describe(1.03, [1.013, 0.99, 1.03]), None);
+    }
+}

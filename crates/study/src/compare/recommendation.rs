@@ -166,11 +166,35 @@ pub(super) fn is_small_gain(
 
 #[cfg(test)]
 mod tests {
+    use pinwise_record::{LoadLevelRecord, LoadLevelsRecord};
     use pinwise_stats::caveats::Caveats;
     use pinwise_stats::confirm::Decision;
     use pinwise_stats::paired::Interval;
 
     use super::*;
+
+    #[test]
+    fn a_gain_whose_size_alone_depends_on_load_is_one() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let record: Comparison = serde_json::from_str(text).unwrap();
+        let mut contrast = record.contrasts[0].clone();
+        let level = |ratio: f64| LoadLevelRecord {
+            foreign_cpus: 1.0,
+            ratio,
+            change: String::new(),
+        };
+        let mut gains = |heavy: f64| {
+            contrast.load_levels = Some(LoadLevelsRecord {
+                light: level(0.2),
+                medium: Some(level(0.5)),
+                heavy: level(heavy),
+            });
+            gains_under_every_load(&contrast, 0.01)
+        };
+        assert!(gains(0.7));
+        assert!(!gains(0.995), "less than the smallest effect");
+        assert!(!gains(1.1));
+    }
 
     #[test]
     fn an_arm_that_is_ahead_by_next_to_nothing_is_not_to_be_used() {

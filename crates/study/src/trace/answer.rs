@@ -6,7 +6,7 @@ mod cause;
 use super::blocking::{
     advise_runtime, advise_spin_attach, advise_waits, never_blocks, spin_target,
 };
-use super::findings::count_busy_others;
+use super::shares::count_busy_others;
 use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
 use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
 use pinwise_format::{join_words, lower_first, percent, shell};

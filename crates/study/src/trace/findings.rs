@@ -3,7 +3,7 @@
 use super::answer;
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
 use super::memory::find_far_memory;
-use super::shares::{describe_time, severity_of};
+use super::shares::{count_busy_others, describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
     Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitCauses,
@@ -289,13 +289,6 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
             .with_evidence("scheduling_class_s", waited_s)
             .with_evidence("share", figures.share_of_threads(waited_s)),
     )
-}
-
-/// CPUs that other programs kept busy, if that is half of one or more: the program's threads would
-/// have waited less for each other without them.
-pub(super) fn count_busy_others(record: &TraceRecord) -> Option<f64> {
-    let cpus = record.figures.totals.foreign_cpu_s? / record.elapsed_s;
-    (cpus >= 0.5).then_some(cpus)
 }
 
 fn find_crowding(record: &TraceRecord) -> Option<Finding> {

@@ -1,7 +1,7 @@
 //! Describes a time as a share of the threads' time, and says how much it matters.
 
 use pinwise_format::{percent, seconds};
-use pinwise_record::{Severity, TraceFigures};
+use pinwise_record::{Severity, TraceFigures, TraceRecord};
 
 /// A smaller share of the threads' time is no finding.
 const MIN_NOTE_SHARE: f64 = 0.01;
@@ -27,4 +27,11 @@ pub(super) fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severit
 pub(super) fn blocked_s(figures: &TraceFigures) -> Option<f64> {
     let awake_s = figures.totals.cpu_s + figures.waits.total_s?;
     Some((figures.totals.life_s? - awake_s).max(0.0))
+}
+
+/// CPUs that other programs kept busy, if that is half of one or more: the program's threads would
+/// have waited less for each other without them.
+pub(super) fn count_busy_others(record: &TraceRecord) -> Option<f64> {
+    let cpus = record.figures.totals.foreign_cpu_s? / record.elapsed_s;
+    (cpus >= 0.5).then_some(cpus)
 }

@@ -117,7 +117,7 @@ export const contrastTable = (
         'Mean',
         '90th percentile',
         'Spread',
-        'From light to heavy load',
+        'By CPUs used by others',
       ),
       'Depends on',
     ],

@@ -267,9 +267,9 @@ test('factors that a ratio depends on are named', () => {
     depends_on_tail: true,
     depends_on_load: true,
     load_levels: {
-      light: { change: '−3.0 %' },
+      light: { change: '−3.0 %', foreign_cpus: 0.1 },
       medium: null,
-      heavy: { ratio: 9.64, change: '+864 %' },
+      heavy: { ratio: 9.64, change: '+864 %', foreign_cpus: 1.5 },
     },
     others: [
       {
@@ -280,7 +280,7 @@ test('factors that a ratio depends on are named', () => {
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
-  expect(row?.at(-2)).toBe('−3.0 %, –, ×9.64');
+  expect(row?.at(-2)).toBe('−3.0 % at 0.1, ×9.64 at 1.5');
   expect(row?.[7]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });
 

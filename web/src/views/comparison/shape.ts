@@ -162,13 +162,9 @@ const isWithheld = ({ best, verdict }: Comparison): boolean =>
 /** Reads what a reader sees first: the verdict and its headline figure. */
 export function readHead(record: Comparison): Head {
   const isEnded = record.stopped !== null && record.stopped !== undefined;
-  const sentence = record.verdict?.sentence ?? '';
   return {
     isEnded,
-    sentence:
-      isEnded && sentence && isWithheld(record)
-        ? `${AHEAD}: ${sentence}`
-        : sentence,
+    sentence: record.verdict?.sentence ?? '',
     figure: isEnded ? (record.verdict?.headline ?? null) : null,
   };
 }
@@ -467,16 +463,15 @@ function dependences(contrast: ContrastRecord): string {
   return named.length > 0 ? named.join(', ') : '–';
 }
 
-/** The change under light, medium and heavy load; null if load was constant or is unknown. */
+/** The change by the CPUs that others used; null if load was constant or is unknown. */
 function changeByLoad({ load_levels: levels }: ContrastRecord): string | null {
   if (!levels) return null;
   const all = [levels.light, levels.medium, levels.heavy];
-  return all
-    .map((level) =>
-      isFactor(level?.ratio ?? 1)
-        ? factorLabel(level!.ratio!)
-        : (level?.change ?? '–'),
-    )
+  return filterMap(all, (level) => level ?? null)
+    .map(({ ratio, change, foreign_cpus }) => {
+      const text = isFactor(ratio ?? 1) ? factorLabel(ratio!) : change;
+      return `${text} at ${fixed(foreign_cpus ?? 0, 1)}`;
+    })
     .join(', ');
 }
 

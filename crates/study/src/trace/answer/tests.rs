@@ -397,6 +397,40 @@ fn a_lock_is_named_beside_a_larger_cause() {
 }
 
 #[test]
+fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
+    let looks = [(BlockedIn::Timer, 2)];
+    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.8, &looks));
+    for life in &mut lives {
+        life.wait_s = 2.1;
+    }
+    // Others keep one CPU, so that both threads share the other.
+    let judge = |foreign_s: f64| {
+        let mut record = trace(&lives);
+        record.figures.totals.foreign_cpu_s = Some(foreign_s);
+        record.figures.waits.because = Some(WaitCauses {
+            own_threads_s: 4.2,
+            ..Default::default()
+        });
+        conclude(&mut record);
+        record.answer.unwrap()
+    };
+    let beside = judge(4.15);
+    let start =
+        "Limited by its own work, and short of CPUs, of which other programs kept 0.8 busy: its ";
+    assert!(beside.sentence.starts_with(start), "{beside:?}");
+    assert!(
+        beside
+            .advice
+            .starts_with("Other programs kept 0.8 CPUs busy: stop or move them"),
+        "{beside:?}"
+    );
+    let alone = judge(0.0);
+    let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
+    assert!(alone.sentence.starts_with(start), "{alone:?}");
+    assert_eq!(alone.advice, "Fewer threads may be as fast.");
+}
+
+#[test]
 fn a_lock_of_postgresql_is_named_and_its_own_view_advised() {
     let looks = [(BlockedIn::Condition, 60)];
     let lives = [20, 21].map(|thread| life(thread, "postgres", 0.4, &looks));
