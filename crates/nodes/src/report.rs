@@ -112,6 +112,10 @@ fn summarize(
         "differ"
     };
     let from = if different.len() == 1 { "its" } else { "their" };
+    // The farthest from its peers first.
+    let mut different: Vec<&str> = different.into_iter().collect();
+    let distance = |node: &str| find_strongest(node, outliers).map_or(0.0, measure_distance);
+    different.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     let mut causes: Vec<String> = different
         .iter()
         .map(|node| describe_cause(node, outliers))
@@ -133,21 +137,36 @@ fn summarize(
     )
 }
 
-/// `n005: memory · triad −48 %`: the figure in which a node differs most, or a setting in which it
-/// differs.
+/// How far a figure is from those of its peers; a setting has no distance.
+fn measure_distance(outlier: &FleetOutlier) -> f64 {
+    outlier.z.map_or(0.0, f64::abs)
+}
+
+/// The figure in which a node differs most, or a setting in which it differs.
+fn find_strongest<'o>(node: &str, outliers: &'o [FleetOutlier]) -> Option<&'o FleetOutlier> {
+    let own = outliers.iter().filter(|outlier| outlier.node == node);
+    own.max_by(|a, b| measure_distance(a).total_cmp(&measure_distance(b)))
+}
+
+/// `n005: memory · triad −48 % (numa-nodes is 2)`: the figure in which a node differs most, with a
+/// setting in which it differs.
 fn describe_cause(node: &str, outliers: &[FleetOutlier]) -> String {
-    let own = || outliers.iter().filter(|outlier| outlier.node == node);
-    let distance = |outlier: &&FleetOutlier| outlier.z.map_or(0.0, f64::abs);
-    let strongest = own().max_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let Some(outlier) = strongest else {
+    let Some(strongest) = find_strongest(node, outliers) else {
         return node.to_owned();
     };
-    match (&outlier.setting, outlier.ratio) {
-        (None, Some(ratio)) => {
-            format!("{node}: {} {}", outlier.figure, signed_percent(ratio - 1.0))
+    let own = outliers.iter().filter(|outlier| outlier.node == node);
+    let mut settings = own.filter_map(|outlier| Some((&outlier.figure, outlier.setting.as_ref()?)));
+    let setting = settings
+        .next()
+        .map(|(name, value)| format!("{name} is {value}"));
+    match (strongest.ratio, setting) {
+        (Some(ratio), setting) => {
+            let setting = setting.map_or_else(String::new, |setting| format!(" ({setting})"));
+            let change = signed_percent(ratio - 1.0);
+            format!("{node}: {} {change}{setting}", strongest.figure)
         }
-        (Some(setting), _) => format!("{node}: {} is {setting}", outlier.figure),
-        _ => format!("{node}: {}", outlier.figure),
+        (None, Some(setting)) => format!("{node}: {setting}"),
+        (None, None) => format!("{node}: {}", strongest.figure),
     }
 }
 

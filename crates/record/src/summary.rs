@@ -144,6 +144,7 @@ fn describe_subject(kind: Kind, record: &Value) -> String {
             let name = || read_text(&record["source"], "name").unwrap_or_default();
             if command.is_empty() { name() } else { command }
         }
+        Kind::FleetReport => read_text(record, "fleet").unwrap_or_default(),
         Kind::Search => read_strings(&record["command"]).join(" "),
         _ => String::new(),
     };

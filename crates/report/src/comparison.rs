@@ -267,6 +267,9 @@ fn describe_verdict(record: &Comparison, palette: Palette) -> String {
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
+    if record.findings.iter().any(|f| f.check == "medians_differ") {
+        text.push_str(&format!("{}\n", paragraph("", "", MEDIANS_MISLEAD)));
+    }
     let more = [&record.verdict.steadiness, &record.verdict.beside];
     for sentence in more.into_iter().flatten() {
         text.push_str(&format!(
@@ -280,6 +283,9 @@ fn describe_verdict(record: &Comparison, palette: Palette) -> String {
     text.push_str(&next_step(advice, commands));
     text
 }
+
+/// Said if the medians of the table differ visibly from the change; a finding names the arms.
+const MEDIANS_MISLEAD: &str = "Believe 'change', not 'typical': it compares runs side by side.";
 
 /// The result and what to do next, which end an output.
 pub(super) fn render_answer(answer: &Answer, palette: Palette) -> String {

@@ -12,6 +12,7 @@ pub(super) fn draw_conclusions(record: &mut Bench) {
     let least = record.min_effect;
     let mut conclusions = Vec::new();
     conclusions.extend(conclude_smt(record));
+    conclusions.extend(sum_up_scaling(record));
     conclusions.extend(
         kernels_with_question(record, Question::Scaling).filter_map(|k| conclude_scaling(k, least)),
     );
@@ -281,6 +282,27 @@ fn conclude_scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
         "{}: {} threads do {speed} times the work of {}{efficiency}{bandwidth}; {end}.",
         kernel.kernel, cell.threads, first.0.threads
     ))
+}
+
+/// What the most threads do for all kernels, if there are too many to read one after the other.
+fn sum_up_scaling(record: &Bench) -> Option<String> {
+    let best = kernels_with_question(record, Question::Scaling).filter_map(|kernel| {
+        let best = list_best_by_threads(kernel);
+        let (first, last) = (best.first()?.0.threads, best.last()?);
+        (last.0.threads != first).then(|| (kernel, first, last.0.threads, last.1.value))
+    });
+    let mut best: Vec<_> = best.collect();
+    best.sort_by(|a, b| a.3.total_cmp(&b.3));
+    let ((least, first, threads, low), (most, .., high)) = best.first().zip(best.last())?;
+    let is_same = best.iter().all(|one| (one.1, one.2) == (*first, *threads));
+    (is_same && best.len() > MAX_NAMED).then(|| {
+        format!(
+            "{} kernels: {threads} threads do {low:.2} ({}) to {high:.2} ({}) times the work of {first}.",
+            best.len(),
+            least.kernel,
+            most.kernel
+        )
+    })
 }
 
 /// The number of threads at which the placement matters most, if it certainly matters.

@@ -204,8 +204,10 @@ pub(super) fn command_with_placements(plan: &ComparePlan) -> Option<CommandRecor
 
 /// Factor on the predicted time to a first verdict: blocks are not equally long.
 pub(super) const SAFETY_FACTOR: f64 = 1.1;
-/// No more than this many times the given effort is advised.
+/// No more than this many times the given effort is advised; of runs, if they take long.
 const MAX_EXTRA_EFFORT: f64 = 10.0;
+/// Longer than ten minutes is long, seconds.
+const LONG_S: f64 = 600.0;
 
 /// The command that decides an undecided comparison: by CPU time if that is known, else with the
 /// extra effort that is needed; `None` if effort does not help, or too much is needed.
@@ -251,7 +253,9 @@ pub(super) fn command_that_decides(
     let is_precise = record.stopped == Some(Stopped::Precision) && tuning.precision.is_some();
     let has_few = given_blocks < blocks;
     let is_short = given_s < needed_s;
-    if needed_s > MAX_EXTRA_EFFORT * given_s || blocks > MAX_EXTRA_EFFORT * given_blocks {
+    let is_long = needed_s > LONG_S;
+    if needed_s > MAX_EXTRA_EFFORT * given_s || is_long && blocks > MAX_EXTRA_EFFORT * given_blocks
+    {
         return None;
     }
     let mut options = Vec::new();

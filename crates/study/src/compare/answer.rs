@@ -115,11 +115,16 @@ impl<'a> Answer<'a> {
                 .collect();
             let (named, more) = all.split_at(all.len().min(NAMED));
             let setting = &self.choices[0].setting;
-            let sentence_on = neighbour::describe_beside(companion, named, more.len(), setting);
-            sentences.push(sentence_on);
+            let cost = neighbour::describe_beside(companion, named, more.len(), setting);
             let mut choices = self.choices.iter();
             let choice = choices.find(|choice| choice.companion.as_deref() == Some(*companion));
+            // Where one is best, that is the answer.
+            let is_best = choice.is_some_and(|c| matches!(c.outcome, ComparisonOutcome::Best(_)));
+            sentences.push(cost);
             sentences.extend(choice.map(|choice| sentence(choice, is_recommended)));
+            if is_best && sentences.len() == 2 {
+                sentences.reverse();
+            }
         }
         let alone = self.choices.iter().find(|c| c.companion.is_none());
         match alone {

@@ -266,14 +266,7 @@ pub(super) fn complete_record(
     record.companions = companions::judge_costs_to_companions(record, plan, &results);
     record.findings = findings::list_findings(record, plan, topology, &results);
     record.conclude();
-    if record.findings.iter().any(|f| f.check == findings::MEDIANS) {
-        record.verdict.sentence.push_str(MEDIANS_MISLEAD);
-    }
 }
-
-/// Added to the verdict if the medians in the table differ visibly from the change; a finding names
-/// the arms.
-const MEDIANS_MISLEAD: &str = " Believe 'change', not 'typical': it compares runs side by side.";
 
 /// What the verdict depends on.
 fn describe_condition(record: &Comparison) -> String {
@@ -445,9 +438,7 @@ fn describe_screening(record: &Comparison, look: &Look) -> String {
         1 => "1 finalist was".to_owned(),
         finalists => format!("{finalists} finalists were"),
     };
-    format!(
-        " {finalists} confirmed on fresh blocks; {dropped} arms had been eliminated in screening."
-    )
+    format!(" {dropped} arms were eliminated in screening; {finalists} measured again.")
 }
 
 const fn verdict_kind(outcome: ComparisonOutcome) -> VerdictKind {

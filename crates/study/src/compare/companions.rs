@@ -190,7 +190,7 @@ fn describe_cost_to_companion(companion: &CompanionFigureRecord) -> Option<Findi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{ComponentRecord, SettingRecord};
+    use pinwise_record::{CompanionRecord, ComponentRecord, SettingRecord};
 
     #[test]
     fn what_a_companion_costs_is_split_into_waiting_and_computing() {
@@ -216,13 +216,13 @@ mod tests {
                 .iter_mut()
                 .filter(|arm| names.contains(&arm.name))
             {
-                arm.setting = match arm.name == names[0] {
-                    true => SettingRecord::default(),
-                    false => {
-                        serde_json::from_str(r#"{"beside":[{"name":"hog","command":["./hog"]}]}"#)
-                            .unwrap()
-                    }
-                };
+                arm.setting = SettingRecord::default();
+                if arm.name != names[0] {
+                    arm.setting.beside.push(CompanionRecord {
+                        name: "hog".to_owned(),
+                        command: vec!["./hog".to_owned()],
+                    });
+                }
             }
             describe_slowdown(&record)
         };

@@ -27,8 +27,6 @@ const MAX_STEAL_SHARE: f64 = 0.01;
 const MIN_DRIFT: f64 = 0.05;
 /// A smaller effect of the position in a block is not reported, `ln(ratio)`.
 const MIN_POSITION_EFFECT: f64 = 0.01;
-/// The check of [`compare_medians`].
-pub(super) const MEDIANS: &str = "medians_differ";
 /// Medians whose ratio differs from the change by more than this share of it look like another
 /// result.
 pub(crate) const FAR_MEDIANS: f64 = 0.3;
@@ -399,7 +397,7 @@ fn compare_medians(record: &Comparison) -> Option<Finding> {
     let contradicting: Vec<String> = contradicting.collect();
     (!contradicting.is_empty()).then(|| {
         Finding::new(
-            MEDIANS,
+            "medians_differ",
             Severity::Note,
             format!(
                 "By the medians of all runs, 'typical', it would be {}; trust 'change': it compares runs of the same block, so drift cancels.",

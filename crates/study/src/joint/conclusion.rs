@@ -1,9 +1,9 @@
 //! The result of the confirmation: figures of each program, and the verdict.
 
-use super::JointSearch;
 use super::engine::Found;
 use super::places;
 use super::rounds::Rounds;
+use super::{JointSearch, MIN_ROUNDS};
 use pinwise_format::{count, join_words};
 use pinwise_placement::space::Space;
 use pinwise_record::{
@@ -212,7 +212,7 @@ pub(super) fn write_verdict(record: &mut Comparison, joint: &JointRecord, search
             "The time ended it: give it a longer --budget, or none.".to_owned(),
             Vec::new(),
         ),
-        _ => match command_with_more_pairs(record, search) {
+        _ => match command_with_more_pairs(record, joint, search) {
             Some(command) => (String::new(), vec![command]),
             None => (
                 "More rounds are unlikely to decide it: change nothing.".to_owned(),
@@ -255,7 +255,11 @@ const MAX_MORE: f64 = 10.0;
 
 /// The command with as many pairs as show an effect of this size, if it is one; widths shrink with
 /// the root of their number.
-fn command_with_more_pairs(record: &Comparison, search: &JointSearch) -> Option<CommandRecord> {
+fn command_with_more_pairs(
+    record: &Comparison,
+    joint: &JointRecord,
+    search: &JointSearch,
+) -> Option<CommandRecord> {
     let contrast = record.contrasts.first()?;
     let (low, high) = contrast.low.zip(contrast.high)?;
     let factor = (0.5 * (high / low).ln() / contrast.ratio.ln()).powi(2);
@@ -263,10 +267,16 @@ fn command_with_more_pairs(record: &Comparison, search: &JointSearch) -> Option<
     if !(1.0..=MAX_MORE).contains(&factor) {
         return None;
     }
-    let confirm = [("--confirm", format!("{pairs:.0}"))];
+    let options = [
+        ("--confirm", format!("{pairs:.0}")),
+        (
+            "--max-runs",
+            format!("{:.0}", joint.rounds.max(MIN_ROUNDS) as f64 + 2.0 * pairs),
+        ),
+    ];
     Some(CommandRecord {
         what: "with more pairs".to_owned(),
-        line: replace_effort(&search.argv, "search", &confirm)?,
+        line: replace_effort(&search.argv, "search", &options)?,
     })
 }
 

@@ -161,7 +161,10 @@ fn an_undecided_plan_that_costs_more_than_none_does_not_lead() {
     let [command] = record.verdict.commands.as_slice() else {
         panic!("{:?}", record.verdict);
     };
-    assert_eq!(command.line, "pinwise search --confirm 19 --joint f.toml");
+    assert_eq!(
+        command.line,
+        "pinwise search --confirm 19 --max-runs 57 --joint f.toml"
+    );
     record.contrasts[0].ratio = 0.999;
     conclusion::write_verdict(&mut record, &joint, &search);
     assert!(record.verdict.commands.is_empty());

@@ -1,7 +1,7 @@
 //! The sentences of a search.
 
 use super::choice::{DEFAULT, LARGE_LOSS_FACTOR, Relevance, Standing, judge_relevance};
-use super::state::{ERROR, Engine};
+use super::state::Engine;
 use crate::compare;
 use pinwise_format::{count, percent};
 use pinwise_record::{
@@ -218,14 +218,12 @@ impl SearchOutcome {
         };
         let open = match (&self.leader, &engine.standing) {
             (Some(leader), Some(standing)) => format!(
-                "{} leads after {runs}; the best is expected to be better by {} ({} wanted), by \
-                 more than {} with a probability of {} ({} wanted).",
+                "{} leads after {runs}; another may be better, by {} as expected and by more than \
+                 {} with a probability of {}.",
                 engine.arms[*leader].title(),
                 percent(standing.loss.expected.exp_m1()),
-                percent(engine.zone().exp_m1()),
                 percent(LARGE_LOSS_FACTOR * engine.zone().exp_m1()),
                 format_probability(standing.loss.exceeds[1]),
-                format_probability(ERROR)
             ),
             _ => format!(
                 "{runs} give no information about {} candidates.",

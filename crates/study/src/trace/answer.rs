@@ -82,6 +82,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Blocked if may_be_idle(record, times) => {
             "Idle, as a server without requests, or held up".to_owned()
         }
+        Cause::Blocked if times.is_much_queued() => "Mostly blocked".to_owned(),
         Cause::Blocked => "Mostly blocked, not short of CPUs".to_owned(),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
             let is_limit = matches!(cause, Cause::OneThread(_));
@@ -110,7 +111,9 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Work | Cause::Queued(_) if times.is_much_at_lock() => {
             format!(" and held up by a lock{}", place(&BlockedIn::Mutex))
         }
-        Cause::Work if times.is_much_queued() => {
+        Cause::Work | Cause::Waiting(_) | Cause::Blocked | Cause::Lock
+            if times.is_much_queued() =>
+        {
             let by = QueuedBy::main_cause(record.figures.waits.because);
             format!(", and {}", lower_first(&describe_queue(record, by)))
         }

@@ -240,6 +240,25 @@ fn the_thread_count_beyond_which_more_do_not_pay_is_named() {
 }
 
 #[test]
+fn many_kernels_that_scale_are_summed_up_first() {
+    let names = ["integer", "fft", "pi", "triad", "mean-sd"];
+    let kernels = names.iter().zip(0_u8..).map(|(name, at)| {
+        let most = 1.2 + 0.1 * f64::from(at);
+        let rows = [
+            (1, "os-default", "native", 1.0, 1.0),
+            (2, "os-default", "native", most, most),
+        ];
+        kernel(name, Question::Scaling, &rows)
+    });
+    let mut record = bench(kernels.collect(), SmtState::Reported);
+    draw_conclusions(&mut record);
+    assert_eq!(
+        record.conclusions[0],
+        "5 kernels: 2 threads do 1.20 (integer) to 1.60 (mean-sd) times the work of 1."
+    );
+}
+
+#[test]
 fn the_largest_certain_difference_between_placements_is_named() {
     check(
         vec![kernel(

@@ -164,7 +164,7 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     // Go parks threads that it does not need: as long as others are awake, they tell nothing.
     let are_parked =
         waiters::is_go(record) && times.ran_s + times.queued_s >= GO_AWAKE * record.elapsed_s;
-    if !are_parked && times.blocked_s > times.ran_s.max(times.queued_s) {
+    if !are_parked && times.blocked_s > times.ran_s + times.queued_s {
         return match times.kinds.first() {
             _ if is_deadlock(times) => Cause::Deadlock,
             _ if wait_for_python(record, times) => Cause::Turns,

@@ -431,6 +431,25 @@ fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
 }
 
 #[test]
+fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
+    // A shell waits for its children while they run and wait for CPUs.
+    let waits = |blocked: u64, cpu_s: f64, wait_s: f64| {
+        let looks = [(BlockedIn::Pipe, blocked), (BlockedIn::Timer, blocked)];
+        let mut one = life(20, "worker", cpu_s, &looks);
+        one.wait_s = wait_s;
+        trace(&[one]).answer.unwrap().sentence
+    };
+    let awake = waits(24, 1.0, 1.6);
+    assert!(
+        awake.starts_with("Held up by other programs on its CPUs: it "),
+        "{awake}"
+    );
+    let blocked = waits(33, 0.2, 1.5);
+    let start = "Mostly blocked, and held up by other programs on its CPUs: it ";
+    assert!(blocked.starts_with(start), "{blocked}");
+}
+
+#[test]
 fn a_lock_of_postgresql_is_named_and_its_own_view_advised() {
     let looks = [(BlockedIn::Condition, 60)];
     let lives = [20, 21].map(|thread| life(thread, "postgres", 0.4, &looks));
