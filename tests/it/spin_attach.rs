@@ -63,6 +63,21 @@ fn attach(command: &[&str]) -> Value {
     attach_until(MIN_SAMPLES, command)
 }
 
+/// The least share of CPU time that programs spend spinning that do little else.
+const SPINS: f64 = 0.2;
+/// Attempts to see threads spin for each other: beside other programs they may hardly run at once.
+const ATTEMPTS: usize = 8;
+
+/// The record of a command whose threads spin for each other.
+fn attach_spinning(command: &[&str]) -> Value {
+    let mut records = (0..ATTEMPTS).map(|_| attach(command));
+    let first = records.next().unwrap();
+    match spin_share(&first) > SPINS {
+        true => first,
+        false => records.find(|r| spin_share(r) > SPINS).unwrap_or(first),
+    }
+}
+
 fn attach_until(enough: u64, command: &[&str]) -> Value {
     let options = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
     repeat_until(enough, |seconds| {
@@ -94,7 +109,7 @@ fn spin_share(record: &Value) -> f64 {
 /// algorithm.
 #[track_caller]
 fn check_spins(record: &Value, kind: &str, algorithm: &str) {
-    assert!(spin_share(record) > 0.2, "{record:#}");
+    assert!(spin_share(record) > SPINS, "{record:#}");
     let place = &record["places"][0];
     assert_eq!(place["kind"], kind, "{record:#}");
     let mut algorithms = place["algorithms"].as_array().unwrap().iter();
@@ -126,7 +141,7 @@ fn the_lock_of_the_net_framework_waits_in_a_blind_delay() {
         let Some(program) = compile(folder.path(), "netfx_lock.c", &compiler) else {
             return;
         };
-        let record = attach(&[program.to_str().unwrap()]);
+        let record = attach_spinning(&[program.to_str().unwrap()]);
         check_spins(&record, "blind_delay", "netfx_awarelock");
         let shares = &record["shares"];
         let blind = shares["blind_delay_s"].as_f64().unwrap();
@@ -145,7 +160,7 @@ fn a_pthread_spin_lock_polls() {
     let Some(program) = compile_spin_lock(folder.path()) else {
         return;
     };
-    let record = attach(&[program.to_str().unwrap()]);
+    let record = attach_spinning(&[program.to_str().unwrap()]);
     check_spins(&record, "polling", "glibc_spinlock");
 }
 
@@ -160,7 +175,7 @@ fn libgomp_is_found_without_symbols() {
     let Some(program) = compile(folder.path(), "openmp.c", &compiler) else {
         return;
     };
-    let record = attach(&["env", "OMP_WAIT_POLICY=active", program.to_str().unwrap()]);
+    let record = attach_spinning(&["env", "OMP_WAIT_POLICY=active", program.to_str().unwrap()]);
     check_spins(&record, "polling", "libgomp");
     let place = &record["places"][0];
     assert!(place["module"].as_str().unwrap().contains("libgomp"));
@@ -179,7 +194,7 @@ fn waits_in_code_that_a_jvm_generates_are_seen() {
         return;
     }
     let classes = folder.path().to_str().unwrap();
-    let record = attach(&["java", "-cp", classes, "OnSpinWait"]);
+    let record = attach_spinning(&["java", "-cp", classes, "OnSpinWait"]);
     check_spins(&record, "polling", "java_onspinwait");
     assert!(record["places"][0]["module"].is_null());
 }
