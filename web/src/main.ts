@@ -307,8 +307,7 @@ async function recordPage(
   keepChoices(body, place);
   const element = h(
     'div.record',
-    h('h1', ...titleLines(record, title)),
-    h('p.muted', entry ? originOf(entry) : id),
+    ...titleParts(record, title, entry ? originOf(entry) : id),
     recordTools(id, () => now, entry, page),
     state,
     body,
@@ -321,6 +320,33 @@ async function recordPage(
       view.dispose();
     },
   };
+}
+
+/** The title and the origin, which are cut on a screen, and the button that shows all of them. */
+function titleParts(
+  record: AnyRecord,
+  title: string,
+  origin: string,
+): HTMLElement[] {
+  const heading = h('h1.cut', ...titleLines(record, title));
+  const parts = [heading, h('span.cut', origin)];
+  const more = h(
+    'button',
+    {
+      type: 'button',
+      hidden: true,
+      title: 'Show the whole title',
+      onclick: () => parts.forEach((part) => part.classList.remove('cut')),
+    },
+    'More',
+  );
+  const observer = new ResizeObserver(() => {
+    more.hidden = parts.every(
+      (part) => part.scrollHeight <= part.clientHeight + 1,
+    );
+  });
+  parts.forEach((part) => observer.observe(part));
+  return [heading, h('p.muted.origin', parts[1], more)];
 }
 
 /** The title; of two profiles, a line for each. */

@@ -18,6 +18,12 @@ export const furtherFindings = (
   findings: Maybe<readonly Finding[]>,
 ): HTMLElement | null => findingsPart(findings?.slice(1), 'Further findings');
 
+/** Splits a verdict into its first sentence, which answers, and the others. */
+export function splitVerdict(verdict: string): [first: string, more: string] {
+  const end = /[.!?] (?=\S)/.exec(verdict)?.index ?? verdict.length;
+  return [verdict.slice(0, end + 1), verdict.slice(end + 2)];
+}
+
 /** Advice, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
   advice

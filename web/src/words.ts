@@ -56,10 +56,17 @@ export async function copy(text: string): Promise<boolean> {
 /** Several variables that `env` sets. */
 const VARIABLES = /(?<= env)(?: [A-Za-z_]\w*=\S+){3,}(?= )/;
 
+/** Characters of a command above which it is cut to two lines on a screen. */
+const MAX_WHOLE_COMMAND = 160;
+
 /** A command line with a copy button; environment variables are folded, and copied too. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
   const code = h('code', text.replace(VARIABLES, ' …'));
   const line = h('div.command', code, copyButton(text, what));
+  if (text.length > MAX_WHOLE_COMMAND) {
+    line.classList.add('long');
+    code.title = text;
+  }
   const variables = VARIABLES.exec(text)?.[0].trim();
   if (!variables) return line;
   const summary = h('summary', '…: environment variables, copied too');
