@@ -62,6 +62,9 @@ const MAX_SINGLE_SIDE_SHARE = 0.46;
 /** Titles are bold and so wider than measured: they are cut to this share of their room. */
 const BOLD_TITLE_SHARE = 0.85;
 
+/** Height of a row that has room for two lines, pixels. */
+const MIN_WRAPPED_ROW = 26;
+
 interface Frame {
   panel: Panel;
   x: [number, number];
@@ -183,7 +186,12 @@ function backMarks(
   const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
   const rowNames = isRows(yAxis)
-    ? fitNames(yAxis.names.map(visible), room.left - 12, measure)
+    ? fitNames(
+        yAxis.names.map(visible),
+        room.left - 12,
+        measure,
+        panel.height >= MIN_WRAPPED_ROW * yAxis.names.length,
+      )
     : [];
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
   // Labels are texts of ticks: with a format, d3 drops some labels of logarithmic axes.

@@ -28,6 +28,15 @@ test('names with the same beginning are cut where they differ', () => {
   ).toEqual(['…core=4,cpu=8', '…core=6,cpu=8', 'shape:llc=1,c…', 'os-default']);
 });
 
+test('names that are too wide are wrapped if rows have room', () => {
+  const names = ['64 cores in 12 LLCs', '60 cores in 12 LLCs', 'os-default'];
+  expect(fitNames(names, 11, measure, true)).toEqual([
+    '64 cores in\n12 LLCs',
+    '60 cores in\n12 LLCs',
+    'os-default',
+  ]);
+});
+
 test('other names are cut at their end', () => {
   expect(
     fitNames(['web on cpu:0, batch on cpu:1', 'a', 'a'], 10, measure),

@@ -27,12 +27,27 @@ export const fitTitle = (
     measure,
   );
 
-/** Cuts names to a width; those that would look alike begin with the word in which they differ. */
+/** Breaks a text that is too wide into two lines. */
+function wrap(text: string, width: number, measure: Measure): string {
+  const words = text.split(' ');
+  let first = '';
+  while (words.length > 1 && measure(`${first}${words[0]}`) <= width)
+    first += `${words.shift()} `;
+  return first && measure(text) > width
+    ? `${first.trimEnd()}\n${truncate(words.join(' '), width, measure)}`
+    : truncate(text, width, measure);
+}
+
+/** Fits names to a width, on two lines if rows have room for them; those that would look alike begin
+ * with the word in which they differ. */
 export function fitNames(
   names: readonly string[],
   width: number,
   measure: Measure,
+  canWrap = false,
 ): string[] {
+  const wrapped = names.map((name) => wrap(name, width, measure));
+  if (canWrap && new Set(wrapped).size === new Set(names).size) return wrapped;
   const cut = names.map((name) => truncate(name, width, measure));
   return names.map((name, at) => {
     const alike = names.filter(
