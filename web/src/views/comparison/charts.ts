@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { fixed, quantity } from '../../format';
-import { filterMap } from '../../lists';
+import { filterMap, groupBy } from '../../lists';
 import { finite } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
@@ -64,36 +64,56 @@ export function ratioPlan(
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
   const band = `The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
+  // The chart of the best arm's baseline comes first.
+  const groups = [...groupBy(rows, (r) => r.against ?? baseline)].sort(
+    ([, a], [, b]) => Number(b.some(isBest)) - Number(a.some(isBest)),
+  );
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     Math.max(0.01, effect * 1.5),
   );
   return {
-    name: `Change against ${baseline}`,
-    summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` ${band}` : ''}`,
+    name: `Change against ${groups.length > 1 ? 'each baseline' : baseline}`,
+    summary: `${groups.map(([against, own]) => ratioSummary(own, `${label} against ${against}, ${isUp ? 'right' : 'left'} is better`)).join(' ')}${effect > 0 ? ` ${band}` : ''}`,
     // The rows say the rest.
     caption: effect > 0 ? band : '',
-    panel: {
-      height: 30 * rows.length,
-      x: ratioAxis(
-        isUp
-          ? `← worse      ${label}      better →`
-          : `← better      ${label}      worse →`,
-        ends,
-      ),
-      y: {
-        title: 'Arm',
-        names: rows.map((r) => nameWithStar(r)),
-        words: rows.map((r) => [`${r.change}  ${r.word}`, r.word]),
-      },
-      series: [ratioSeries(rows, isUp)],
-      rules: [{ x: 1, label: baseline }],
-      ...(effect > 0 ? { band: [1 / (1 + effect), 1 + effect] } : {}),
-    },
+    panels: () =>
+      groups.map(([against, own]) => ({
+        height: 30 * own.length,
+        x: ratioAxis(
+          isUp
+            ? `← worse      ${label}      better →`
+            : `← better      ${label}      worse →`,
+          ends,
+        ),
+        y: {
+          title: 'Arm',
+          names: own.map((r) => nameWithStar(r)),
+          words: own.map((r) => [`${r.change}  ${r.word}`, r.word]),
+        },
+        series: [ratioSeries(own, isUp)],
+        rules: [{ x: 1, label: against }],
+        ...(effect > 0
+          ? { band: [1 / (1 + effect), 1 + effect] as const }
+          : {}),
+      })),
     table: {
-      caption: `${label} against ${baseline}`,
-      columns: ['Arm', ...numberColumns('Change', 'Interval'), 'Verdict'],
-      rows: rows.map((r) => [r.name, r.change, r.interval || null, r.word]),
+      caption: `${label} against ${groups.length > 1 ? 'the baseline of each arm' : baseline}`,
+      columns: [
+        'Arm',
+        ...(groups.length > 1 ? ['Against'] : []),
+        ...numberColumns('Change', 'Interval'),
+        'Verdict',
+      ],
+      rows: groups.flatMap(([against, own]) =>
+        own.map((r) => [
+          r.name,
+          ...(groups.length > 1 ? [against] : []),
+          r.change,
+          r.interval || null,
+          r.word,
+        ]),
+      ),
     },
   };
 }
@@ -123,6 +143,8 @@ export const contrastTable = (
     ],
     rows: contrastRows(lines),
   });
+
+const isBest = (line: { isBest: boolean }): boolean => line.isBest;
 
 const nameWithStar = (line: { name: string; isBest: boolean }): string =>
   line.isBest ? `${line.name} ★` : line.name;

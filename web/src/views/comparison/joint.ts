@@ -1,6 +1,6 @@
 // The programs of a joint plan: where each runs, and its figure without and with that.
 
-import { quantity } from '../../format';
+import { fixed, quantity } from '../../format';
 import type { Comparison, JointProgramRecord } from '../../records';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
@@ -14,19 +14,20 @@ export function jointPart(record: Comparison): HTMLElement | null {
   return section(
     'Programs',
     tableElement({
-      caption: `Medians with os-default and in the best of ${record.joint?.plans ?? 0} joint placements that were tried; the joint cost is their weighted geometric mean`,
+      caption: `Medians with os-default and in the best of ${record.joint?.plans ?? 0} joint placements that were tried, and the change of those medians. The joint cost, compared in pairs, is the geometric mean by weight`,
       isStacked: true,
       columns: [
         'Program',
         'Placement',
         'CPUs',
-        ...numberColumns('os-default', 'Placed', 'Change'),
+        ...numberColumns('Weight', 'os-default', 'Placed', 'Change'),
         'Limit',
       ],
       rows: programs.map((program) => [
         program.name,
         program.placement,
         program.cpus ? cpuStrip(program.cpus, allowed || program.cpus) : null,
+        mapNumber(program.weight, (weight) => fixed(weight, 2)),
         valueText(program, program.default_value),
         valueText(program, program.placed_value),
         program.change,

@@ -8,6 +8,7 @@ import {
   armRows,
   contrastRows,
   cumulativeSteps,
+  dotsSummary,
   readHead,
   ratioLines,
   runningMedian,
@@ -15,7 +16,9 @@ import {
   settingText,
   spreadDots,
 } from './shape';
+import { ratioPlan } from './charts';
 import { quantile } from '../../numbers';
+import { isRows, panelsOf } from '../../plot';
 import { describeEffect } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
@@ -362,10 +365,26 @@ test('what a companion costs an arm is no advice against the arm', () => {
   const lines = armLines(record);
   const words = adviceGroups(record, lines).map(({ word }) => word);
   expect(words).toEqual(['Baseline', 'Undecided']);
-  expect(ratioLines(lines, false).map((row) => row.name)).toEqual([
-    'b beside noise, against a beside noise',
-    'a beside noise',
+  const plan = ratioPlan(record, lines)!;
+  expect(
+    panelsOf(plan, 800).map(({ y, rules }) => [
+      isRows(y) && y.names,
+      rules?.[0]?.label,
+    ]),
+  ).toEqual([
+    [['b beside noise'], 'a beside noise'],
+    [['a beside noise'], 'a'],
   ]);
+});
+
+test('arms that were left out come last, however cheap', () => {
+  const arms = [
+    { name: 'out', runs: [run(1, 0)], eliminated: true },
+    { name: 'a', runs: [run(10, 0)] },
+  ];
+  const lines = armLines(comparison({ arms }));
+  expect(lines.map(({ name }) => name)).toEqual(['a', 'out']);
+  expect(dotsSummary(lines, 's')).toContain('Best median: a,');
 });
 
 test('settings of an arm besides its placement are described', () => {

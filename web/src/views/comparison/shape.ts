@@ -105,7 +105,7 @@ function readStanding(
 export const isLeftOut = (standing: Standing): boolean =>
   standing === 'eliminated' || standing === 'invalid';
 
-/** The arms, least cost first; those without runs last. */
+/** The arms, least cost first; those without runs, and those left out, last. */
 export function armLines(record: Comparison): ArmLine[] {
   const contrasts = new Map((record.contrasts ?? []).map((c) => [c.arm, c]));
   let places = 0;
@@ -141,7 +141,8 @@ export function armLines(record: Comparison): ArmLine[] {
   const costs = new Map(lines.map((line) => [line, cost(line)]));
   return lines.sort((a, b) => {
     const [x, y] = [costs.get(a)!, costs.get(b)!];
-    return x === y ? 0 : x - y;
+    const out = Number(isLeftOut(a.standing)) - Number(isLeftOut(b.standing));
+    return out || (x === y ? 0 : x - y);
   });
 }
 
@@ -265,7 +266,7 @@ export const isRate = (record: Comparison): boolean =>
 
 export interface RatioLine extends Pick<
   ArmLine,
-  'name' | 'standing' | 'word' | 'isBest' | 'colour'
+  'name' | 'standing' | 'word' | 'isBest' | 'colour' | 'against'
 > {
   /** The arm's figure over the baseline's. */
   ratio: number;
@@ -286,8 +287,7 @@ export function ratioLines(
     ({ name, standing, word, isBest, colour, contrast, against }) => {
       const ratios = toRatios(contrast?.effect);
       if (!ratios) return null;
-      const shown = against === null ? name : `${name}, against ${against}`;
-      const of = { name: shown, standing, word, isBest, colour };
+      const of = { name, standing, word, isBest, colour, against };
       const line = { ...of, ...ratios, ...describeEffect(contrast?.effect) };
       return { line, contrast };
     },
@@ -340,7 +340,9 @@ export function spreadDots(
 /** The dots of all arms in a sentence. */
 export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
   const runs = lines.reduce((sum, line) => sum + line.dots.length, 0);
-  const first = lines.find((line) => line.median !== null);
+  const first = lines.find(
+    (line) => line.median !== null && !isLeftOut(line.standing),
+  );
   const best = first
     ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.`
     : '';

@@ -16,13 +16,20 @@ import {
   findingsPart,
   limitFact,
   runFacts,
+  splitVerdict,
 } from '../../method';
 import type { Comparison, Finding } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, findingList, section, shellWords } from '../../words';
+import {
+  commandLine,
+  facts,
+  findingList,
+  section,
+  shellWords,
+} from '../../words';
 import { adviceList, armPlacePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { jointPart } from './joint';
@@ -33,6 +40,7 @@ import {
   armLines,
   armRows,
   readHead,
+  isLeftOut,
   isRate,
   settingText,
   traceRows,
@@ -69,11 +77,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       ({ record }) => [copyCommands(record)],
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
     ),
-    rebuiltOnChange((now) => [
-      isJoint
-        ? jointPart(now.record)
-        : adviceList(now.record, now.lines, where.choose),
-    ]),
+    rebuiltOnChange((now) => [isJoint && jointPart(now.record)]),
     rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
     chartPart('Narrowing', (now) =>
       now.isRunning ? intervalPlan(now.record) : null,
@@ -81,6 +85,9 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     chartPart('Against the baseline', (now) =>
       ratioPlan(now.record, now.lines),
     ),
+    rebuiltOnChange((now) => [
+      !isJoint && adviceList(now.record, now.lines, where.choose),
+    ]),
   ]);
   const all = joinParts<ShownComparison>('article.comparison', [
     isJoint ? answer : joinParts('div.answer', [answer, where]),
@@ -160,7 +167,7 @@ function topPart(
   const verdict = record.verdict;
   const exits = record.findings?.filter(isOfExits) ?? [];
   return [
-    h('p.verdict', said.sentence),
+    h('p.verdict', splitVerdict(said.sentence)[0]),
     exits.length > 0 ? findingList(exits) : null,
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
@@ -168,7 +175,8 @@ function topPart(
       : headline(said.figure),
     adviceLine(
       said.isEnded
-        ? verdict?.advice ||
+        ? // To leave it alone needs no advice: the sentence is.
+          (verdict?.kind === 'leave_alone' ? null : verdict?.advice) ||
             (hasRuns(lines) ? null : record.findings?.[0]?.advice)
         : null,
     ),
@@ -178,11 +186,30 @@ function topPart(
 const hasRuns = (lines: readonly ArmLine[]): boolean =>
   lines.some((line) => line.dots.length > 0);
 
-function copyCommands({ verdict, again }: Comparison): HTMLElement | null {
-  const commands = verdict?.commands ?? [];
+/** Is there a placement to use? Otherwise the same experiment again is no next step. */
+const hasWinner = ({ verdict }: Comparison): boolean =>
+  verdict?.kind === 'best' || verdict?.kind === 'timed';
+
+const copyCommands = (record: Comparison): HTMLElement | null =>
+  copyBlock(
+    recordCommands(
+      record.verdict?.commands,
+      hasWinner(record) ? record.again : null,
+    ),
+  );
+
+function foldedAgain(record: Comparison): HTMLElement | null {
+  const { again, verdict } = record;
   // A command that would decide replaces the one of this undecided comparison.
-  const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
-  return copyBlock(recordCommands(commands, isReplaced ? null : again));
+  const isReplaced =
+    verdict?.kind === 'undecided' && Boolean(verdict.commands?.length);
+  return !again || isReplaced || hasWinner(record)
+    ? null
+    : h(
+        'details.again',
+        h('summary', 'Do the experiment again'),
+        commandLine(again, 'the experiment'),
+      );
 }
 
 /** Further sentences of the verdict. */
@@ -191,12 +218,15 @@ function verdictNotes(
   lines: readonly ArmLine[],
 ): (Node | null)[] {
   const { verdict } = record;
+  const [, more] = splitVerdict(readHead(record).sentence);
   return [
+    more ? h('p', more) : null,
     verdict?.steadiness ? h('p', verdict.steadiness) : null,
     verdict?.beside ? h('p', verdict.beside) : null,
     readHead(record).isEnded && verdict?.condition && hasRuns(lines)
       ? h('p.muted', verdict.condition)
       : null,
+    foldedAgain(record),
   ];
 }
 
@@ -206,7 +236,7 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   return section(
     'Arms',
     tableElement({
-      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first`,
+      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first${lines.some((line) => isLeftOut(line.standing)) ? ', arms that were left out last' : ''}`,
       columns: [
         'Arm',
         ...numberColumns(
