@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { joinUnits } from '../src/format';
+import { splitVerdict } from '../src/method';
 import { makeRecord, writePageOfRecord, writeReport } from './records';
 import { pageWidth } from './view-checks';
 import { Workspace, OUTPUT, PINWISE, SHARE } from './pinwise';
@@ -307,6 +308,18 @@ test('dark mode changes the colours of charts', async () => {
   expect((await stage.screenshot()).equals(light)).toBe(false);
 });
 
+test('an undecided experiment is not advised to be done again', async () => {
+  const record = makeRecord('comparison')!;
+  const verdict = { kind: 'undecided', sentence: 'Undecided: a. More.' };
+  const { page } = await open(
+    writePageOfRecord({ ...record, again: 'pinwise again', verdict }),
+  );
+  expect(await page.locator('p.verdict').textContent()).toBe('Undecided: a.');
+  expect(await page.getByText('pinwise again').isVisible()).toBe(false);
+  await page.getByText('Do the experiment again').click();
+  expect(await page.getByText('pinwise again').isVisible()).toBe(true);
+});
+
 test('an experiment that was cut off shows its runs and no verdict', async () => {
   const { record } = sharedComparison();
   const sentence = 'No verdict yet: the experiment is running.';
@@ -347,7 +360,7 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   }>();
   const { page } = await open(workspace.report(record.id));
   expect(await page.locator('p.verdict').textContent()).toBe(
-    joinUnits(record.verdict.sentence),
+    joinUnits(splitVerdict(record.verdict.sentence)[0]),
   );
   const tools = page.locator('.copy-block').first().getByRole('tab');
   expect(await tools.allTextContents()).toEqual([

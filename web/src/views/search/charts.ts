@@ -9,8 +9,9 @@ import { COLOURS, diagonal, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
-import type { CheckedPrediction, Step } from './shape';
+import type { Candidate, CheckedPrediction, Step } from './shape';
 import {
+  describeAhead,
   sortCandidates,
   checkedPredictions,
   summariseChecks,
@@ -20,47 +21,60 @@ import {
   summariseProgress,
 } from './shape';
 
-/** Candidates drawn; the table has all. */
-const MAX_DRAWN_CANDIDATES = 12;
+/** Candidates drawn, on a narrow screen and else; the table has all. */
+const MAX_DRAWN_CANDIDATES = [4, 8] as const;
+/** A drawing of fewer pixels is narrow. */
+const NARROW = 560;
 
 /** The candidates by expected cost, the best first; null without any. */
 export function candidatePlan(record: SearchRecord): ChartPlan | null {
   const all = sortCandidates(record);
   if (all.length === 0) return null;
-  const unit = costUnit(record);
-  const rows = all.slice(0, MAX_DRAWN_CANDIDATES);
-  const ends = rows.flatMap((p) => [p.predicted, p.low, p.high].filter(finite));
+  const signs = [
+    all[0]!.isBest && '★ the best',
+    record.least?.arm && '☆ nearly as good with the least resource',
+  ].filter(Boolean);
   return {
     name: 'Candidates',
-    summary: `Expected cost with its 90 % interval; left is better. ★ the best, ☆ the least resource that is nearly as good.${all.length > rows.length ? ` The best ${rows.length} of ${all.length}.` : ''}`,
-    panel: {
-      height: 28 * rows.length,
-      x: costAxis(
-        Math.min(...ends) * 0.98,
-        Math.max(...ends) * 1.02,
-        unit,
-        'expected cost',
-      ),
-      y: {
-        title: 'Placement',
-        names: rows.map((p) => p.name),
-        words: rows.map((p) => quantity(p.predicted, unit)),
-      },
-      series: [
-        {
-          interval: 'x',
-          points: rows.map((p, y) => ({
-            x: p.predicted,
-            y,
-            low: p.low,
-            high: p.high,
-            isHollow: p.runs === 0,
-            colour: p.isBest ? COLOURS.better : COLOURS.neutral,
-            tooltip: `${p.name}\n${quantity(p.predicted, unit)}, ${count(p.runs, 'run')}`,
-          })),
-        },
-      ],
+    summary: `${['Expected cost, 90 % interval', ...signs].join('; ')}.${describeAhead(all)}`,
+    panels: (width) => {
+      const most = MAX_DRAWN_CANDIDATES[width < NARROW ? 0 : 1];
+      const isDrawn = ({ name }: Candidate, at: number): boolean =>
+        at < most || name.startsWith('☆');
+      return [candidatePanel(all.filter(isDrawn), costUnit(record))];
     },
+  };
+}
+
+function candidatePanel(rows: readonly Candidate[], unit: string): Panel {
+  const ends = rows.flatMap((p) => [p.predicted, p.low, p.high].filter(finite));
+  return {
+    height: 28 * rows.length,
+    x: costAxis(
+      Math.min(...ends) * 0.98,
+      Math.max(...ends) * 1.02,
+      unit,
+      '← better      expected cost      worse →',
+    ),
+    y: {
+      title: 'Placement',
+      names: rows.map((p) => p.name),
+      words: rows.map((p) => quantity(p.predicted, unit)),
+    },
+    series: [
+      {
+        interval: 'x',
+        points: rows.map((p, y) => ({
+          x: p.predicted,
+          y,
+          low: p.low,
+          high: p.high,
+          isHollow: p.runs === 0,
+          colour: p.isBest ? COLOURS.better : COLOURS.neutral,
+          tooltip: `${p.name}\n${quantity(p.predicted, unit)}, ${count(p.runs, 'run')}`,
+        })),
+      },
+    ],
   };
 }
 

@@ -7,6 +7,9 @@ import { compareCells, filterRows } from '../../sortable';
 import { progressPlan } from './charts';
 import {
   candidateRows,
+  describeAhead,
+  resumeCommand,
+  sortCandidates,
   checkedPredictions,
   summariseChecks,
   sortEffects,
@@ -150,4 +153,31 @@ test('only the recommended arm has a star', () => {
   };
   for (const record of [undecided, busy])
     expect(shown(record as SearchRecord)[0]).toBe('x @ 4 threads');
+});
+
+test('the best is drawn first, and what is expected ahead of it is explained', () => {
+  const best = { ...SEARCH, best: 'os-default', verdict: { kind: 'best' } };
+  const all = sortCandidates(best as SearchRecord);
+  expect(all.map(({ name }) => name)).toEqual([
+    '★ os-default',
+    'x @ 4 threads',
+    'y',
+  ]);
+  expect(describeAhead(all)).toBe(
+    ' Others are expected to be better by 50.0 % at most.',
+  );
+});
+
+test('an undecided search goes on as the terminal says', () => {
+  const open: SearchRecord = {
+    ...SEARCH,
+    id: '20261130-091449-56f143ff',
+    host: { machine_spec: 'sim:a b' },
+    verdict: { kind: 'undecided' },
+    stopped: 'budget',
+  };
+  expect(resumeCommand(open).map(([, command]) => command)).toEqual([
+    "pinwise search --machine 'sim:a b' --resume 20261130-091449-56f143ff --budget TIME",
+  ]);
+  expect(resumeCommand({ ...open, verdict: { kind: 'best' } })).toEqual([]);
 });

@@ -5,7 +5,9 @@ import { filterMap } from '../../lists';
 import { finite, positive, knownEnds } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import { type Cell, figureCell } from '../../sortable';
+import type { NamedCommand } from '../../headline';
 import { numberColumns } from '../../table';
+import { shellWords } from '../../words';
 
 /** A prediction with its 90 % interval, and the result. */
 export interface CheckedPrediction {
@@ -75,7 +77,24 @@ export interface Candidate {
   isBest: boolean;
 }
 
-/** The candidates that have an expected cost, the least first. */
+/** The command that goes on with a search, as the terminal has it; none if more would not help. */
+export function resumeCommand(record: SearchRecord): NamedCommand[] {
+  const { id, stopped, verdict, host } = record;
+  const canContinue =
+    stopped === 'interrupted' ||
+    (verdict?.kind === 'undecided' &&
+      (stopped === 'budget' || stopped === 'runs'));
+  if (!canContinue || !id) return [];
+  const spec = host?.machine_spec ?? 'local';
+  const machine = spec === 'local' ? [] : ['--machine', spec];
+  const more = { budget: ' --budget TIME', runs: ' --max-runs N' }[
+    stopped as string
+  ];
+  const words = ['pinwise', 'search', ...machine, '--resume', id];
+  return [['Continue', shellWords(words) + (more ?? '')]];
+}
+
+/** The candidates that have an expected cost: the best, then the least. */
 export function sortCandidates(record: SearchRecord): Candidate[] {
   return filterMap(record.predictions ?? [], (p): Candidate | null => {
     if (typeof p.arm !== 'string' || !positive(p.predicted)) return null;
@@ -86,7 +105,19 @@ export function sortCandidates(record: SearchRecord): Candidate[] {
       runs: p.runs ?? 0,
       isBest: p.arm === recommendedArm(record),
     };
-  }).sort((a, b) => a.predicted - b.predicted);
+  }).sort(
+    (a, b) => Number(b.isBest) - Number(a.isBest) || a.predicted - b.predicted,
+  );
+}
+
+/** Why others may be expected to cost less than the best; empty if none is. */
+export function describeAhead(all: readonly Candidate[]): string {
+  const best = all.find((one) => one.isBest);
+  const ahead = all.filter((one) => best && one.predicted < best.predicted);
+  if (!best || ahead.length === 0) return '';
+  const isOpen = ahead.every(({ high }) => high && high > best.predicted);
+  const least = Math.min(...ahead.map((one) => one.predicted));
+  return ` Others are expected to be better by ${percent(1 - least / best.predicted)} at most${isOpen ? ': too little to tell' : ''}.`;
 }
 
 /** Every candidate, the least expected cost first. */

@@ -18,6 +18,7 @@ import {
   findingsPart,
   limitFact,
   runFacts,
+  splitVerdict,
 } from '../../method';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
@@ -28,7 +29,7 @@ import {
   effectPlan,
   progressPlan,
 } from './charts';
-import { CANDIDATE_COLUMNS, candidateRows } from './shape';
+import { CANDIDATE_COLUMNS, candidateRows, resumeCommand } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
 
@@ -43,12 +44,10 @@ const candidateTable = (now: SearchRecord): SortableTable => ({
 export function searchView(record: AnyRecord, _page: Page): View {
   const candidates = sortableTable(candidateTable(record as SearchRecord));
   const all = joinParts<SearchRecord>('article', [
-    rebuiltOnChange(topPart, ({ verdict, stopped, least }) => [
-      verdict,
-      stopped,
-      least,
-    ]),
+    rebuiltOnChange(topPart),
     chartPart('Candidates', candidatePlan),
+    rebuiltOnChange(commandPart, ({ verdict, stopped }) => [verdict, stopped]),
+    rebuiltOnChange(notesPart),
     {
       element: section('Every candidate', candidates.element),
       show: (now) => candidates.show(candidateTable(now)),
@@ -62,14 +61,34 @@ export function searchView(record: AnyRecord, _page: Page): View {
   return growingView(record, all, (next) => next as SearchRecord);
 }
 
+const hasEnded = ({ stopped }: SearchRecord): boolean =>
+  stopped !== null && stopped !== undefined;
+
 function topPart(record: SearchRecord): (Node | null)[] {
-  const { verdict, least } = record;
-  const isEnded = record.stopped !== null && record.stopped !== undefined;
+  const { verdict } = record;
   return [
-    h('p.verdict', verdict?.sentence ?? ''),
+    h('p.verdict', splitVerdict(verdict?.sentence ?? '')[0]),
     headline(verdict?.headline),
-    adviceLine(isEnded ? verdict?.advice : null),
-    copyBlock(recordCommands(verdict?.commands, null)),
+    // Commands that apply the best arm are the advice.
+    adviceLine(
+      hasEnded(record) && !verdict?.commands?.length ? verdict?.advice : '',
+    ),
+  ];
+}
+
+/** The next step: to use the best arm, or to go on. */
+const commandPart = (record: SearchRecord): (Node | null)[] => [
+  copyBlock(recordCommands(record.verdict?.commands, null)),
+  commandList(resumeCommand(record)),
+];
+
+/** What a reader may look up after the candidates. */
+function notesPart(record: SearchRecord): (Node | null)[] {
+  const { verdict, least } = record;
+  const [, more] = splitVerdict(verdict?.sentence ?? '');
+  const commands = copyBlock(recordCommands(least?.commands, null));
+  return [
+    more ? h('p', more) : null,
     ...(verdict?.beside ?? []).map((more) => h('p', more)),
     least?.sentence
       ? h(
@@ -79,8 +98,12 @@ function topPart(record: SearchRecord): (Node | null)[] {
           least.basis ? ` (${least.basis})` : null,
         )
       : null,
-    copyBlock(recordCommands(least?.commands, null)),
-    isEnded && verdict?.condition ? h('p.muted', verdict.condition) : null,
+    commands && verdict?.commands?.length
+      ? h('details', h('summary', 'Run it with the least resource'), commands)
+      : commands,
+    hasEnded(record) && verdict?.condition
+      ? h('p.muted', verdict.condition)
+      : null,
   ];
 }
 
