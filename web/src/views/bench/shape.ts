@@ -56,7 +56,7 @@ export function scalingSummary(kernel: BenchKernel): string {
   if (!best) return '';
   const { threads, value, low, high } = best.end;
   const times = withSpan(value, low, high, (v) => fixed(v, 2));
-  return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
+  return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}.`;
 }
 
 /** The throughput that SMT adds, for each kernel for which it was measured. */

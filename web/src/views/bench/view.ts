@@ -23,6 +23,9 @@ import {
 } from './shape';
 import { mapNumber } from '../../numbers';
 
+/** With more conclusions than this they are folded. */
+const MAX_OPEN_CONCLUSIONS = 4;
+
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
   const bench = record as Bench;
@@ -41,15 +44,14 @@ export function benchView(record: AnyRecord, page: Page): View {
     ),
     adviceLine(bench.advice),
     smt && chart(smt),
-    stack(
-      'div',
-      'chart-grid',
-      kernels
-        .filter(hasScalingChart)
-        .map((kernel): Part => chart(scalingPlan(kernel))),
-    ),
+    ...scalingParts(kernels.filter(hasScalingChart)),
     conclusions.length > 1 &&
-      h('ul', ...conclusions.slice(1).map((c) => h('li', c))),
+      h(
+        'details',
+        { open: conclusions.length <= MAX_OPEN_CONCLUSIONS },
+        h('summary', 'Further conclusions'),
+        h('ul', ...conclusions.slice(1).map((c) => h('li', c))),
+      ),
     bench.smt?.sentence &&
       bench.smt.sentence !== conclusions[0] &&
       h('p', h('strong', 'SMT: '), bench.smt.sentence),
@@ -75,6 +77,75 @@ export function benchView(record: AnyRecord, page: Page): View {
       }),
     ),
   ]);
+}
+
+/** The curve of a kernel; of several, first one chart of all and then theirs, folded. */
+function scalingParts(kernels: readonly BenchKernel[]): (Part | HTMLElement)[] {
+  if (kernels.length === 0) return [];
+  const grid = stack(
+    'div',
+    'chart-grid',
+    kernels.map((kernel): Part => chart(scalingPlan(kernel))),
+  );
+  const curves = [
+    h('p.muted', 'On the dashed line every thread would add a full share.'),
+    grid.element,
+  ];
+  if (kernels.length === 1)
+    return [stack('div', '', [grid, ...curves.slice(0, 1)])];
+  const folded = h(
+    'details',
+    h('summary', 'The curve of each kernel'),
+    ...curves,
+  );
+  return [
+    chart(speedPlan(kernels)),
+    { element: folded, dispose: grid.dispose },
+  ];
+}
+
+/** Every kernel's speed-up with the most threads of each placement. */
+function speedPlan(kernels: readonly BenchKernel[]): ChartPlan {
+  const ends = kernels.map((kernel) =>
+    speedSeries(kernel).map(({ family, points }) => {
+      const end = points.at(-1)!;
+      return { name: `${end.threads} @ ${family}`, end };
+    }),
+  );
+  const names = [...new Set(ends.flat().map(({ name }) => name))];
+  const find = (row: number, name: string) =>
+    ends[row]!.find((one) => one.name === name)?.end;
+  const times = (value: number): string => `×${fixed(value, 2)}`;
+  return {
+    name: 'Speed-up of every kernel',
+    summary: `With the most threads of each placement, against ${kernels[0]?.baseline ?? 'the baseline'}.`,
+    panel: {
+      height: 20 * kernels.length,
+      x: { title: 'speed-up', hasZero: true, label: (x) => `×${x}` },
+      y: { title: 'Kernel', names: kernels.map((k) => k.kernel ?? '') },
+      rules: [{ x: 1 }],
+      series: names.map((name, at) => ({
+        name,
+        ...seriesLook(at),
+        interval: 'x' as const,
+        points: kernels.flatMap(({ kernel }, y) => {
+          const end = find(y, name);
+          if (!end) return [];
+          const { value, low, high } = end;
+          const tooltip = `${kernel}\n${name}: ${times(value)}`;
+          return [{ x: value, y, low, high, tooltip }];
+        }),
+      })),
+    },
+    table: {
+      caption: 'Speed-up of every kernel',
+      columns: ['Kernel', ...numberColumns(...names)],
+      rows: kernels.map(({ kernel }, row) => [
+        kernel,
+        ...names.map((name) => mapNumber(find(row, name)?.value, times)),
+      ]),
+    },
+  };
 }
 
 function scalingPlan(kernel: BenchKernel): ChartPlan {
