@@ -65,7 +65,9 @@ export function colouringLegend(
       { width: 22, height: 16, 'aria-hidden': 'true' },
       svg('rect', { width: 22, height: 16, rx: 3, fill: colour }),
     );
-    if (name.length <= 2)
+    // A short name is in its colour.
+    const isInside = name.length <= 2;
+    if (isInside)
       swatch.append(
         svg(
           'text',
@@ -79,7 +81,11 @@ export function colouringLegend(
           name,
         ),
       );
-    return h('span.class', swatch, ` ${name}`);
+    return h(
+      'span.class',
+      swatch,
+      h('span', { class: isInside ? 'offscreen' : '' }, ` ${name}`),
+    );
   });
   const more = colouring.names.length - shown.length;
   return h(

@@ -216,8 +216,8 @@ describe('groups', () => {
       ['llc', 'contradicted'],
       ['smt', 'agrees'],
     ]);
-    expect(describeGroups(levels[0]!.reported)).toBe('{0-1} {2-3}');
-    expect(describeGroups(levels[0]!.measured!.groups)).toBe('{0,2} {1,3}');
+    expect(describeGroups(levels[0]!.reported)).toBe('{0-1}, {2-3}');
+    expect(describeGroups(levels[0]!.measured!.groups)).toBe('{0,2}, {1,3}');
     expect(describeGroups(levels[1]!.reported)).toBe('4 CPUs, each by itself');
   });
 

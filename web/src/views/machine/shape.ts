@@ -244,7 +244,7 @@ export function describeGroups(
   const shown = groups
     .slice(0, most)
     .map((group) => `{${formatCpus(group)}}`)
-    .join(' ');
+    .join(', ');
   return groups.length > most ? `${shown} … (${groups.length} in all)` : shown;
 }
 

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from '../../format';
 import { texts } from '../../fields';
-import { adviceLine } from '../../method';
+import { adviceLine, splitVerdict } from '../../method';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
 import { type Part, type View, stack } from '../../view';
@@ -42,10 +42,12 @@ import { mapNumber } from '../../numbers';
 export function machineView(record: AnyRecord): View {
   const machine = readMachine(record);
   const measured = machine.measured;
+  const [answer, more] = splitVerdict(verdictSentence(machine));
   return stack('article', '', [
-    h('p.verdict', verdictSentence(machine)),
-    adviceLine(machine.contradictions[0]?.advice),
+    h('p.verdict', answer),
+    adviceLine(adviceText(machine)),
     sectionOf('The machine', ...linkedViews(machine)),
+    more && h('p', more),
     contradictionSection(machine),
     measured && groupsTable(machine),
     measured &&
@@ -68,6 +70,13 @@ export function machineView(record: AnyRecord): View {
     measured && effortSection(measured, machine.started),
   ]);
 }
+
+/** What to do next, as in the terminal. */
+const adviceText = ({ contradictions, host, measured }: Machine): string =>
+  contradictions[0]?.advice ??
+  (host.hypervisor && measured && !measured.drift
+    ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 60s` follows them.'
+    : '');
 
 /** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
 function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
