@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { joinUnits } from '../src/format';
+import { splitVerdict } from '../src/method';
 import { Workspace, OUTPUT } from './pinwise';
 import { Site } from './site';
 
@@ -97,7 +98,7 @@ test('the newest report is first, names outliers, and links to nodes', async () 
   await page.getByRole('link', { name: 'Its report' }).click();
   await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
-    joinUnits(report.sentence),
+    joinUnits(splitVerdict(report.sentence)[0]),
   );
   const table = page.locator('.outliers');
   expect(await table.locator('tbody tr').count()).toBe(
@@ -164,7 +165,7 @@ test('a fleet report opens from disk without links to nodes', async () => {
   const { page } = await open(file);
   await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
-    joinUnits(report.sentence),
+    joinUnits(splitVerdict(report.sentence)[0]),
   );
   // Nodes are not in the file.
   expect(await page.locator('.outliers a').count()).toBe(0);

@@ -62,7 +62,7 @@ export function heatMap(
   table.addEventListener('pointerover', say);
   table.addEventListener('focusin', say);
   table.addEventListener('keydown', (event) => onKey(event, table));
-  const element = h('div.heat-map', note, table, more, status);
+  const element = h('div.heat-map', table, more, status, note);
   return { element, show: draw };
 }
 

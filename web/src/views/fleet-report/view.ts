@@ -8,11 +8,17 @@ import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { texts } from '../../fields';
 import { finite, mapNumber } from '../../numbers';
-import { findingsPart } from '../../method';
+import { findingsPart, splitVerdict } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
-import { facts, section, shellWords, recordHref } from '../../words';
+import {
+  commandLine,
+  facts,
+  section,
+  shellWords,
+  recordHref,
+} from '../../words';
 import { asCards, numberColumns } from '../../table';
 import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
@@ -47,18 +53,23 @@ const MAX_OPEN_TABLES = 10;
 export function fleetReportView(record: AnyRecord, page: Page): View {
   const report = readReport(record);
   const link: Link = (id) => (page.source.has(id) ? recordHref(id) : undefined);
+  const [answer, more] = splitVerdict(
+    report.sentence || 'This report has no conclusion.',
+  );
   const element = h(
     'article',
-    h('p.verdict', report.sentence || 'This report has no conclusion.'),
+    h('p.verdict', answer),
     missingWords(report) && h('p.state.missing', missingWords(report)),
     report.outliers.length > 0 &&
-      commandList([
-        [
-          'Measure them again',
+      h(
+        'details',
+        h('summary', 'Measure them again'),
+        commandLine(
           `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
-        ],
-      ]),
+        ),
+      ),
     report.outliers.length > 0 && outlierSection(report, link),
+    more && h('p', more),
     missingCommands(report),
     relatedParts(report, page, link),
     report.common.length > 0 &&
@@ -151,8 +162,8 @@ function outlierSection(report: Report, link: Link): HTMLElement {
   show();
   return section(
     'Outliers',
-    controls.element,
     map.element,
+    controls.element,
     lists.element,
     h(
       'details.outliers',

@@ -74,7 +74,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
       : [h(judged ? 'p' : 'p.verdict', summary), missingReport(newest.id)]),
     section(
       'Fleets',
-      fleetTable(fleets.known, source),
+      fleetTable(fleets.known, source, judged?.id),
       fleets.more > 0 &&
         h(
           'p.muted',
@@ -91,6 +91,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
 const fleetTable = (
   known: readonly KnownFleet[],
   source: Source,
+  judged?: string,
 ): HTMLElement =>
   asCards(
     tableElement({
@@ -99,7 +100,10 @@ const fleetTable = (
       rows: known.map(({ id, plan, report }) => [
         plan ? recordLink(plan.id, id) : id,
         report
-          ? recordLink(report.id, report.verdict || 'Report')
+          ? recordLink(
+              report.id,
+              id === judged ? 'As above' : report.verdict || 'Report',
+            )
           : h('code', `pinwise fleet report ${shellWords([id])}`),
         minute(plan?.time ?? report?.time ?? ''),
         plan?.verdict,

@@ -29,6 +29,20 @@ describe('a fleet', () => {
     );
   });
 
+  test('changes around zero have no ratio', () => {
+    const figure = { name: 'sum', low: null, high: null };
+    const change = (host: string, value: number, schema: string): Entry =>
+      node(host, value, { schema, figures: [{ ...figure, unit: '%', value }] });
+    const gates = [3.5, 1].map((v, at) =>
+      change(`n${at}`, v, 'pinwise.gate/1'),
+    );
+    expect(toFleet(gates).columns).toEqual([]);
+    const signed = [-11.3, 1].map((v, at) =>
+      change(`n${at}`, v, 'pinwise.topology/1'),
+    );
+    expect(toFleet(signed).columns).toEqual([]);
+  });
+
   test('says that hosts without peers cannot be compared', () => {
     const other = node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' });
     expect(verdictText(toFleet([steady[0]!, other]))).toBe(

@@ -93,7 +93,12 @@ function listReadings(entries: readonly Entry[]): Reading[] {
   });
 }
 
-/** Nodes, figures and outliers. Figures that only one node has are left out. */
+/** Does a ratio of this figure mean something? It does not for one around zero, such as a gate's
+ * changes. */
+const hasRatios = (column: Column, readings: readonly Reading[]): boolean =>
+  column.kind !== 'gate' && readings.every(({ value }) => value >= 0);
+
+/** Nodes, figures and outliers. Figures that only one node has, or without ratios, are left out. */
 export function toFleet(entries: readonly Entry[]): Fleet {
   const all = listReadings(entries);
   const columns = new Map<string, Column>();
@@ -102,8 +107,11 @@ export function toFleet(entries: readonly Entry[]): Fleet {
     columns.set(column.key, column);
     hosts.set(column.key, (hosts.get(column.key) ?? new Set()).add(entry.host));
   }
+  const byColumn = groupBy(all, (reading) => reading.column.key);
   const shared = [...columns.values()].filter(
-    (column) => hosts.get(column.key)!.size > 1,
+    (column) =>
+      hosts.get(column.key)!.size > 1 &&
+      hasRatios(column, byColumn.get(column.key) ?? []),
   );
   const nodes = new Map<string, Node>();
   for (const [host, own] of groupBy(all, (reading) => reading.entry.host)) {
@@ -114,7 +122,6 @@ export function toFleet(entries: readonly Entry[]): Fleet {
       cells: new Map(),
     });
   }
-  const byColumn = groupBy(all, (reading) => reading.column.key);
   for (const column of shared)
     fillColumn(column, byColumn.get(column.key) ?? [], nodes);
   const groups = countGroups(nodes);
