@@ -5,6 +5,7 @@ import './history.css';
 import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import {
+  changeText,
   describeTrend,
   figureText,
   formatAddress,
@@ -84,9 +85,13 @@ function questionRow(question: Question): TableCell[] {
         href: recordHref(newest.entry.id),
         title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
       },
-      `${unit === '%' ? `${figure} ` : ''}${figureText(value, unit)}`,
+      unit === '%'
+        ? `${figure} ${changeText(newest.figure)}`
+        : figureText(value, unit),
     ),
-    figureText(before.figure.value, unit) +
+    (unit === '%'
+      ? changeText(before.figure)
+      : figureText(before.figure.value, unit)) +
       (hasRatio ? ` (${change(value / before.figure.value)})` : ''),
     points.length,
   ];

@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { fakeEntry } from '../../fake-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
+  changeText,
+  figureText,
   formatAddress,
   describeChange,
   describeHistory,
@@ -320,4 +322,14 @@ test('a history of gates names its newest change, and the sum of all', () => {
   expect(describeHistory({ ...history, steps: [step], changes: [] })).toBe(
     'parse is not shown to have changed: +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
   );
+});
+
+test('a count is whole, a change has its interval', () => {
+  expect(figureText(8, '')).toBe('8');
+  expect(figureText(2.5, '')).toBe('2.50');
+  const change = { name: 'sum', unit: '%', value: -20.4 };
+  expect(changeText({ ...change, low: -62.8, high: 63.4 })).toBe(
+    '−62.8 % to +63.4 %',
+  );
+  expect(changeText({ ...change, low: null, high: null })).toBe('−20.4 %');
 });

@@ -8,7 +8,7 @@ import type {
   GateHistory,
   CommitRange,
 } from '../../source';
-import { change, minute, quantity } from '../../format';
+import { change, minute, quantity, span, wholeNumber } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
 
 /** Records asked for at a time. */
@@ -161,7 +161,15 @@ export const figureText = (
   unit: string,
   places?: number,
 ): string =>
-  unit === '%' ? change(1 + value / 100) : quantity(value, unit, places);
+  unit === '%'
+    ? change(1 + value / 100)
+    : unit === '' && Number.isInteger(value)
+      ? wholeNumber(value)
+      : quantity(value, unit, places);
+
+/** A change in words: its interval if that is known. */
+export const changeText = ({ value, low, high, unit }: Figure): string =>
+  span(low, high, (end) => figureText(end, unit)) ?? figureText(value, unit);
 
 /** How the newest figure differs from those before, as far as intervals do not overlap; as the
  * end of a sentence. */
