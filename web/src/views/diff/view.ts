@@ -22,7 +22,7 @@ import {
 } from './shape';
 
 /** Draws a `pinwise.diff/1`. */
-export function diffView(record: AnyRecord, _page: Page): View {
+export function diffView(record: AnyRecord, page: Page): View {
   const diff = record as DiffRecord;
   const rows = ratioRows(diff);
   const [verdict, advice] = toSentences(diff);
@@ -40,8 +40,8 @@ export function diffView(record: AnyRecord, _page: Page): View {
       `Same machine: ${diff.a.machine}.`,
   ].filter((caveat) => typeof caveat === 'string');
   return stack('article', '', [
-    sideLine('A', diff.a),
-    sideLine('B', diff.b, diff.a?.title),
+    sideLine('A', diff.a, page),
+    sideLine('B', diff.b, page, diff.a?.title),
     h('p.verdict', verdict),
     changes.length > 0 &&
       findingList([
@@ -83,6 +83,7 @@ export function diffView(record: AnyRecord, _page: Page): View {
 function sideLine(
   name: string,
   side: DiffRecord['a'],
+  { source }: Page,
   known?: string | null,
 ): HTMLElement | null {
   if (!side?.id) return null;
@@ -90,7 +91,7 @@ function sideLine(
   return h(
     'p.muted',
     `${name}: `,
-    recordLink(id, id),
+    source.has(id) ? recordLink(id, id) : id,
     ...[title !== known && title, host].map((part) => part && ` · ${part}`),
   );
 }
