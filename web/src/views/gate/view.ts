@@ -92,7 +92,8 @@ function topPart(record: GateRecord): (Node | null)[] {
       'p.verdict',
       word ? h('strong', { class: `decision ${decision}` }, word) : null,
       word ? ' ' : null,
-      sentence,
+      // The word in front says it already.
+      word ? sentence.replace(/^Undecided: /, '') : sentence,
     ),
     adviceLine(advice),
   ];

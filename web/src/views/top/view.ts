@@ -34,7 +34,9 @@ export function topView(record: AnyRecord, _page: Page): View {
       ? adviceLine('Nothing uses much of a CPU: there is nothing to profile.')
       : commandList([
           [
-            'See what it spends its time on',
+            most!.process === most!.thread
+              ? 'See what it spends its time on'
+              : 'See what its process spends time on',
             `pinwise profile --pid ${most!.process ?? most!.thread}`,
           ],
         ]),
