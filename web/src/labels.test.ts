@@ -29,11 +29,11 @@ test('names with the same beginning are cut where they differ', () => {
 });
 
 test('names that are too wide are wrapped if rows have room', () => {
-  const names = ['64 cores in 12 LLCs', '60 cores in 12 LLCs', 'os-default'];
+  const names = ['64 cores in 12 LLCs', '60 cores in 12 LLCs', '★ os-default'];
   expect(fitNames(names, 11, measure, true)).toEqual([
     '64 cores in\n12 LLCs',
     '60 cores in\n12 LLCs',
-    'os-default',
+    '★ os-defau…',
   ]);
 });
 

@@ -33,7 +33,8 @@ function wrap(text: string, width: number, measure: Measure): string {
   let first = '';
   while (words.length > 1 && measure(`${first}${words[0]}`) <= width)
     first += `${words.shift()} `;
-  return first && measure(text) > width
+  // A star alone is no line.
+  return measure(first) > width / 3 && measure(text) > width
     ? `${first.trimEnd()}\n${truncate(words.join(' '), width, measure)}`
     : truncate(text, width, measure);
 }

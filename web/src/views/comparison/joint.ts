@@ -14,7 +14,7 @@ export function jointPart(record: Comparison): HTMLElement | null {
   return section(
     'Programs',
     tableElement({
-      caption: `Medians with os-default and in the best of ${record.joint?.plans ?? 0} joint placements that were tried, and the change of those medians. The joint cost, compared in pairs, is the geometric mean by weight`,
+      caption: `Medians and their change, with os-default and in the best of ${record.joint?.plans ?? 0} joint placements tried. The joint cost, their geometric mean by weight, is compared in pairs`,
       isStacked: true,
       columns: [
         'Program',

@@ -32,7 +32,8 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
   if (all.length === 0) return null;
   const signs = [
     all[0]!.isBest && '★ the best',
-    record.least?.arm && '☆ nearly as good with the least resource',
+    all.some(({ name }) => name.startsWith('☆')) &&
+      '☆ nearly as good with the least resource',
   ].filter(Boolean);
   return {
     name: 'Candidates',
