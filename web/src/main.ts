@@ -338,7 +338,7 @@ function titleParts(
       title: 'Show the whole title',
       onclick: () => parts.forEach((part) => part.classList.remove('cut')),
     },
-    'More',
+    'Unfold',
   );
   const observer = new ResizeObserver(() => {
     more.hidden = parts.every(

@@ -49,6 +49,7 @@ export function timeline(
   const { canvas, scroller, tip } = parts;
   const address = addressKeeper(place, state, scene.span);
   let tools: Toolbar | null = null;
+  let isAsked = false;
   const stage = new Stage(canvas, scroller, parts.spacer, scene, state);
   const handle: Handle = {
     scene,
@@ -63,7 +64,10 @@ export function timeline(
     },
     point: () => {
       fill(parts.seen, describeWindow(scene, state));
-      fill(parts.status, describeCursor(scene, state));
+      // A place that nobody asked for is no answer.
+      const { row, time } = state.cursor;
+      isAsked ||= row !== 0 || time !== scene.span / 2;
+      fill(parts.status, isAsked && describeCursor(scene, state));
       stage.draw();
     },
     select: () => fill(parts.selected, selectionSection(handle)),
@@ -79,6 +83,10 @@ export function timeline(
   const map = minimap(handle);
   tools = toolbar(handle, address.link);
   const grip = resizer(stage, handle);
+  canvas.addEventListener('focus', () => {
+    isAsked = true;
+    handle.point();
+  });
   canvas.addEventListener('keydown', (event) => {
     if (event.key !== '/') return;
     event.preventDefault();
