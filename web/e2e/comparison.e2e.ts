@@ -308,6 +308,18 @@ test('dark mode changes the colours of charts', async () => {
   expect((await stage.screenshot()).equals(light)).toBe(false);
 });
 
+test('a long title is cut to two lines until it is unfolded', async () => {
+  const { page } = await open(
+    writePageOfRecord(makeRecord('comparison')!, 'prog -t 1 | '.repeat(20)),
+    { width: 390 },
+  );
+  const height = (): Promise<number> =>
+    page.locator('h1').evaluate((one) => one.clientHeight);
+  const cut = await height();
+  await page.getByRole('button', { name: 'Unfold' }).click();
+  expect(await height()).toBeGreaterThan(cut * 2);
+});
+
 test('an undecided experiment is not advised to be done again', async () => {
   const record = makeRecord('comparison')!;
   const verdict = { kind: 'undecided', sentence: 'Undecided: a. More.' };

@@ -259,13 +259,16 @@ export function writePageWithData(data: string): string {
 }
 
 /** Writes a page with a record that the program has not checked. */
-export function writePageOfRecord(record: Record<string, unknown>): string {
+export function writePageOfRecord(
+  record: Record<string, unknown>,
+  title = 'made',
+): string {
   const entry = {
     id: record['id'] ?? 'a',
     schema: record['schema'],
     time: record['started'] ?? '',
     host: 'made',
-    title: 'made',
+    title,
     verdict: '',
     complete: true,
     tags: [],

@@ -62,7 +62,9 @@ const windowText = (page: Page): Promise<string> =>
 
 test('a trace is zoomed by keyboard, wheel and selection', async () => {
   const { page, canvas } = await openTrace(writeTraceReport());
+  expect(await cursorText(page)).toBe('');
   await canvas.focus();
+  expect(await cursorText(page)).toContain('CPU 0');
   const whole = await windowText(page);
   await page.keyboard.press('+');
   const closer = await windowText(page);
