@@ -74,7 +74,7 @@ impl Measured {
         };
         match (doubt, open.as_str(), now) {
             (Some(doubt), ..) => format!(
-                "{}{open}; {caches} are not confirmed: {}",
+                "{}{open}. Not confirmed are {caches}: {}",
                 capitalise(&confirmed),
                 doubt.measured
             ),
@@ -165,7 +165,7 @@ mod tests {
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
-            "SMT siblings are as reported; cache sizes are not confirmed: CPUs 0 and 1 share a core."
+            "SMT siblings are as reported. Not confirmed are cache sizes: CPUs 0 and 1 share a core."
         );
         let open = answer_for(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");

@@ -289,7 +289,7 @@ fn sum_up_scaling(record: &Bench) -> Option<String> {
     let best = kernels_with_question(record, Question::Scaling).filter_map(|kernel| {
         let best = list_best_by_threads(kernel);
         let (first, last) = (best.first()?.0.threads, best.last()?);
-        (last.0.threads != first).then(|| (kernel, first, last.0.threads, last.1.value))
+        (last.0.threads != first).then_some((kernel, first, last.0.threads, last.1.value))
     });
     let mut best: Vec<_> = best.collect();
     best.sort_by(|a, b| a.3.total_cmp(&b.3));

@@ -218,7 +218,7 @@ impl SearchOutcome {
         };
         let open = match (&self.leader, &engine.standing) {
             (Some(leader), Some(standing)) => format!(
-                "{} leads after {runs}; another may be better, by {} as expected and by more than \
+                "{} leads after {runs}. Another may be better, by {} as expected and by more than \
                  {} with a probability of {}.",
                 engine.arms[*leader].title(),
                 percent(standing.loss.expected.exp_m1()),
