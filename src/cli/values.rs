@@ -139,9 +139,16 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     Ok(value / scale)
 }
 
+/// From this share on, one that is written without `%` may be meant as per cent.
+const MAY_BE_PERCENT: f64 = 0.1;
+
 /// Reads a share that an effect or an interval can have: above 0, below 1.
 pub(super) fn parse_margin(text: &str) -> Result<f64, String> {
     let share = parse_share(text)?;
+    if share >= MAY_BE_PERCENT && !text.trim_end().ends_with('%') {
+        let text = text.trim();
+        return Err(format!("write {}% or {text}%", 100.0 * share));
+    }
     if share > 0.0 && share < 1.0 {
         return Ok(share);
     }
@@ -243,6 +250,8 @@ mod tests {
     #[test]
     fn margins_and_whole_numbers_have_bounds() {
         assert!(parse_margin("1%").is_ok());
+        assert!(parse_margin("0.02").is_ok());
+        assert_eq!(parse_margin("0.5").unwrap_err(), "write 50% or 0.5%");
         for bad in ["0%", "0", "100%", "250 %"] {
             assert!(parse_margin(bad).unwrap_err().contains("between"), "{bad}");
         }

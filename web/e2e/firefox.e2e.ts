@@ -88,19 +88,20 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
     }
     const arms = (record['contrasts'] as { arm: string }[]).map((c) => c.arm);
     expect(said.map((text) => text.split('\n')[0]).sort()).toEqual(arms.sort());
-    for (const tab of await page.$$('[role=tab]')) {
+    const tabs = await page.$$('[role=tab]');
+    for (const tab of tabs) {
       await tab.click();
       expect(
         await tab.evaluate((one) => one.getAttribute('aria-selected')),
       ).toBe('true');
     }
     const { commands } = record['verdict'] as { commands: { line: string }[] };
-    expect(
-      await page.$eval(
-        '.copy-panel:not([hidden]) code',
-        (code) => code.textContent,
-      ),
-    ).toBe(commands.at(-1)?.line ?? record['again']);
+    // A single command has no tab.
+    const panel = tabs.length > 0 ? '.copy-panel:not([hidden]) code' : 'code';
+    const shown = await page.$$eval(panel, (all) =>
+      all.map((code) => code.textContent),
+    );
+    expect(shown).toContain(commands.at(-1)?.line ?? record['again']);
   });
 
   test('the timeline is painted', async () => {

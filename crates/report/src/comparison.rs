@@ -6,8 +6,8 @@ mod traced;
 use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_without};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
-    Answer, Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, MetricRecord,
-    Severity, Stopped, VerdictKind, VerdictRecord,
+    Answer, Arm, CommandRecord, Comparison, ContrastRecord, EffectRecord, Finding, HostRecord,
+    MetricRecord, Severity, Stopped, VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
 pub(super) use traced::format_traced_arms;
@@ -240,6 +240,12 @@ pub(super) fn format_effect(record: &Comparison, arm: &Arm) -> [String; 2] {
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     if let Some(late) = &arm.timed_out {
         return [late.change.clone(), "–".to_owned()];
+    }
+    // What decides is shown.
+    let cpu_time = contrast.and_then(|c| c.cpu_time.as_ref());
+    if let Some(cpu) = cpu_time.filter(|cpu| cpu.decides) {
+        let EffectRecord { text, interval, .. } = &cpu.effect;
+        return [format!("{text} CPU"), interval.clone()];
     }
     match contrast.map(|c| &c.effect) {
         Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],

@@ -6,7 +6,7 @@ use pinwise_format::percent;
 
 /// `Beside noise, a is slower by 70–105 % and b is slower by 76–105 % in the typical run.` Each arm
 /// has its name without the companion's, and what it is beside it to what it is without. `more` arms
-/// are not named.
+/// are not named. Empty if nothing is known yet of those that are.
 #[must_use]
 pub fn describe_beside(
     companion: &str,
@@ -14,10 +14,16 @@ pub fn describe_beside(
     more: usize,
     setting: &Setting<'_>,
 ) -> String {
-    let arms = arms.iter();
+    let known = |contrast: &Contrast| {
+        contrast.decision != Decision::Undecided || contrast.interval.half_width().is_finite()
+    };
+    let arms = arms.iter().filter(|(_, contrast)| known(contrast));
     let arms: Vec<String> = arms
         .map(|(arm, contrast)| format!("{arm} {}", describe_change(contrast, setting)))
         .collect();
+    if arms.is_empty() {
+        return String::new();
+    }
     let more = match more {
         0 => String::new(),
         more => format!("; {more} more in the findings"),
@@ -46,10 +52,9 @@ fn describe_change(contrast: &Contrast, setting: &Setting<'_>) -> String {
             "is the same within ±{}",
             percent(relative_change(setting.delta))
         ),
-        Decision::Undecided if contrast.interval.half_width().is_finite() => {
+        Decision::Undecided => {
             let (low, high) = setting.format_ends(low, high);
             format!("may change by {low} to {high}")
         }
-        Decision::Undecided => "is not known yet".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use pinwise_record::Finding;
 /// At most this many processes are named.
 const MAX_NAMED: usize = 3;
 /// Processes that use fewer CPUs are not named.
-const MIN_CPUS: f64 = 0.05;
+const MIN_CPUS: f64 = 0.2;
 
 fn concerns_load(finding: &Finding) -> bool {
     matches!(

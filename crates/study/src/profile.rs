@@ -331,7 +331,7 @@ impl SampledRuns {
             lost: self.samples.iter().map(|samples| samples.lost).sum(),
             figures: ProfileFigures::new(&profile, work.count),
             answer: Answer {
-                sentence: sentence::summarise(&profile),
+                sentence: sentence::summarise(&profile, first.event),
                 advice: sentence::advise(&profile, cpu_s / wall_s, &plan.source),
             },
             work,

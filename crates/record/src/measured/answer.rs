@@ -50,6 +50,8 @@ impl Measured {
             right.retain(|noun| *noun != caches);
             open.retain(|noun| *noun != caches);
         }
+        // What agrees in part alone confirms nothing.
+        right.retain(|noun| !open.contains(noun));
         if right.is_empty() {
             let why = self.cannot_tell.as_deref();
             let why = why.or_else(|| {
@@ -167,6 +169,13 @@ mod tests {
             ]),
             "SMT siblings are as reported. Not confirmed are cache sizes: CPUs 0 and 1 share a core."
         );
+        // What is confirmed in part alone is not called as reported.
+        let part = answer_for(&[
+            (LevelName::Cache, Agrees),
+            (LevelName::Cache, CannotTell),
+            (LevelName::Smt, CannotTell),
+        ]);
+        assert!(part.contains("cannot be told here"), "{part}");
         let open = answer_for(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");
         let none = answer_for(&[]);

@@ -120,7 +120,7 @@ impl<'a> Answer<'a> {
             let choice = choices.find(|choice| choice.companion.as_deref() == Some(*companion));
             // Where one is best, that is the answer.
             let is_best = choice.is_some_and(|c| matches!(c.outcome, ComparisonOutcome::Best(_)));
-            sentences.push(cost);
+            sentences.extend(Some(cost).filter(|cost| !cost.is_empty()));
             sentences.extend(choice.map(|choice| sentence(choice, is_recommended)));
             if is_best && sentences.len() == 2 {
                 sentences.reverse();

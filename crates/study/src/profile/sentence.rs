@@ -16,6 +16,8 @@ const MIN_SAMPLES: u64 = 100;
 const MIN_NAMELESS_SHARE: f64 = 0.2;
 /// From this share of the CPU time on, time in kernel functions that enable interrupts is explained.
 const MIN_DELAYED_SHARE: f64 = 0.1;
+/// The functions in which a runtime shows.
+const HOTTEST: usize = 5;
 /// Kernel functions at whose end interrupts are enabled again.
 const ENABLING: [&str; 3] = [
     "finish_task_switch",
@@ -24,7 +26,7 @@ const ENABLING: [&str; 3] = [
 ];
 
 /// Where most of the CPU time is spent, as a sentence.
-pub(super) fn summarise(profile: &Profile) -> String {
+pub(super) fn summarise(profile: &Profile, event: Event) -> String {
     let total = profile.total;
     if total.samples == 0 && total.cpu_ns == 0 {
         return "No sample fell into its CPU time.".to_owned();
@@ -48,11 +50,30 @@ pub(super) fn summarise(profile: &Profile) -> String {
             format_time(spinning.waits),
         );
     }
-    format!(
-        "{} is spent in {}.",
-        describe_share(first.own, total),
-        describe_function(first)
-    )
+    // The kernel's own clock sees there what ran before with interrupts disabled.
+    let is_delayed = |time: &&FunctionTime| event == Event::CpuClock && is_enabling(time);
+    let mut others = profile.functions.iter().filter(|time| !is_delayed(time));
+    let delayed = profile.functions.iter().find(is_delayed);
+    match (is_delayed(&first), others.next(), delayed) {
+        (true, Some(next), Some(delayed)) => format!(
+            "{} is spent in {}; {} is seen where the kernel enables interrupts after its own work.",
+            describe_share(next.own, total),
+            describe_function(next),
+            percent(delayed.own.share_of(total).unwrap_or_default())
+        ),
+        _ => format!(
+            "{} is spent in {}.",
+            describe_share(first.own, total),
+            describe_function(first)
+        ),
+    }
+}
+
+/// Is it a function of the kernel at whose end interrupts are enabled again?
+fn is_enabling(time: &FunctionTime) -> bool {
+    let function = &time.function;
+    let mut names = ENABLING.iter();
+    function.kind == Kind::Kernel && names.any(|name| function.name.starts_with(*name))
 }
 
 /// `81.9 % of the CPU time (2.62 s of 3.20 s, 2610 of 3190 samples)`.
@@ -132,6 +153,11 @@ pub(super) fn advise(profile: &Profile, cpus: f64, source: &TraceSource) -> Stri
         Some(target) if cpus < MOSTLY_WAITING => format!(
             "It used {cpus:.2} CPUs on average; what it waits for otherwise: pinwise trace {target}"
         ),
+        Some(target) if runs_python(profile) => {
+            format!(
+                "Its functions are Python's, which native code does not show: py-spy record {target}"
+            )
+        }
         Some(target) if spins => {
             format!("See what spins, and what would end it: pinwise spin attach {target}")
         }
@@ -140,16 +166,17 @@ pub(super) fn advise(profile: &Profile, cpus: f64, source: &TraceSource) -> Stri
     }
 }
 
+/// Is the loop of Python's interpreter among its hottest functions?
+fn runs_python(profile: &Profile) -> bool {
+    let mut hottest = profile.functions.iter().take(HOTTEST);
+    hottest.any(|time| time.function.name.starts_with("_PyEval_EvalFrame"))
+}
+
 /// Samples by the kernel's clock are delayed while interrupts are disabled, so they show the function
 /// that enables them again.
 fn describe_delayed_samples(profile: &Profile) -> Option<String> {
-    let is_enabling = |time: &&FunctionTime| {
-        let function = &time.function;
-        let mut names = ENABLING.iter();
-        function.kind == Kind::Kernel && names.any(|name| function.name.starts_with(*name))
-    };
     let functions = profile.functions.iter();
-    let delayed: Vec<&FunctionTime> = functions.filter(is_enabling).collect();
+    let delayed: Vec<&FunctionTime> = functions.filter(|time| is_enabling(time)).collect();
     let share = delayed.iter().map(|time| time.own.cpu_s()).sum::<f64>() / profile.total.cpu_s();
     let most = delayed
         .into_iter()
@@ -196,7 +223,8 @@ mod tests {
     use pinwise_profile::examples::Scene;
 
     fn profile_sentence(scene: Scene) -> String {
-        summarise(&Profile::from_samples(&[scene.samples], &Bounds::default()))
+        let profile = Profile::from_samples(&[scene.samples], &Bounds::default());
+        summarise(&profile, Event::CpuClock)
     }
 
     #[test]
@@ -239,6 +267,9 @@ mod tests {
             "It used 0.08 CPUs on average; what it waits for otherwise: pinwise trace --pid 7"
         );
         assert!(advise(&computes, 0.52, &source).ends_with("pinwise profile diff last~1 last"));
+        let scene = Scene::new("/usr/bin/python3").stack(&["main", "_PyEval_EvalFrameDefault"], 40);
+        let python = Profile::from_samples(&[scene.samples], &Bounds::default());
+        assert!(advise(&python, 0.9, &source).ends_with("py-spy record --pid 7"));
     }
 
     #[test]
@@ -252,13 +283,22 @@ mod tests {
                     time.function.kind = kind;
                 }
             }
-            describe_delayed_samples(&profile)
+            (
+                describe_delayed_samples(&profile),
+                summarise(&profile, Event::CpuClock),
+            )
         };
-        let note = describe(58, Kind::Kernel).unwrap();
+        let (note, sentence) = describe(58, Kind::Kernel);
+        let note = note.unwrap();
         let start = "58.0 % of the CPU time is seen in kernel functions that enable interrupts, most of it in finish_task_switch";
         assert!(note.starts_with(start), "{note}");
-        assert_eq!(describe(5, Kind::Kernel), None);
-        assert_eq!(describe(58, Kind::User), None);
+        // Nor is it the headline.
+        assert!(
+            sentence.contains("is spent in main; 58.0 % is seen where"),
+            "{sentence}"
+        );
+        assert_eq!(describe(5, Kind::Kernel).0, None);
+        assert_eq!(describe(58, Kind::User).0, None);
     }
 
     #[test]

@@ -218,12 +218,10 @@ impl SearchOutcome {
         };
         let open = match (&self.leader, &engine.standing) {
             (Some(leader), Some(standing)) => format!(
-                "{} leads after {runs}. Another may be better, by {} as expected and by more than \
-                 {} with a probability of {}.",
+                "{} leads after {runs}. With a probability of {} another is better by more than {}.",
                 engine.arms[*leader].title(),
-                percent(standing.loss.expected.exp_m1()),
-                percent(LARGE_LOSS_FACTOR * engine.zone().exp_m1()),
                 format_probability(standing.loss.exceeds[1]),
+                percent(LARGE_LOSS_FACTOR * engine.zone().exp_m1()),
             ),
             _ => format!(
                 "{runs} give no information about {} candidates.",

@@ -91,7 +91,7 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
             "Continue it: kill -CONT {pid}, or detach the debugger."
         )),
         _ if is_at_gil(record) => Some(format!(
-            "The lines that hold it: py-spy top --gil --pid {pid}; which functions: pinwise profile --pid {pid}"
+            "The lines that hold it: py-spy top --gil --pid {pid}"
         )),
         _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
         _ if is_go(record) => Some(format!(
