@@ -75,8 +75,7 @@ impl Comparison {
         if let Some(reason) = contrast.and_then(|c| c.find_withholding_reason(is_coarse)) {
             return format!("withheld: {reason}");
         }
-        let cpu_time = contrast.and_then(|c| c.cpu_time.as_ref());
-        if let Some(cpu_time) = cpu_time.filter(|cpu_time| cpu_time.decides) {
+        if let Some(cpu_time) = contrast.and_then(ContrastRecord::deciding_cpu_time) {
             let word = match (&self.verdict.kind, cpu_time.ratio > 1.0) {
                 (VerdictKind::Same, _) => "same",
                 (_, true) => "more",
@@ -107,16 +106,15 @@ impl Comparison {
             [only] => Some(only),
             _ => None,
         };
+        let contrast = self.contrasts.iter().find(is_best).or(only)?;
         let ContrastRecord {
             arm,
             baseline,
             confidence,
             effect,
-            cpu_time,
             ..
-        } = self.contrasts.iter().find(is_best).or(only)?;
-        let decisive = cpu_time.as_ref().filter(|cpu_time| cpu_time.decides);
-        let (effect, figure) = match decisive {
+        } = contrast;
+        let (effect, figure) = match contrast.deciding_cpu_time() {
             Some(cpu_time) => (&cpu_time.effect, "CPU time"),
             None => (effect, self.metric.label.as_str()),
         };

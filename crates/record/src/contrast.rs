@@ -111,6 +111,12 @@ impl ContrastRecord {
         )
     }
 
+    /// CPU time, if it decides what the figure leaves open.
+    #[must_use]
+    pub fn deciding_cpu_time(&self) -> Option<&ComponentRecord> {
+        self.cpu_time.as_ref().filter(|cpu_time| cpu_time.decides)
+    }
+
     /// Does something other than the interval forbid a verdict?
     #[must_use]
     pub const fn is_withheld(&self) -> bool {
@@ -127,8 +133,7 @@ impl ContrastRecord {
     pub(crate) fn find_withholding_reason(&self, is_coarse: bool) -> Option<&'static str> {
         let is_open = self.verdict == ContrastVerdict::Undecided;
         let has_interval = self.low.is_some() && self.high.is_some();
-        let is_by_cpu_time = self.cpu_time.as_ref().is_some_and(|cpu| cpu.decides);
-        if !is_open || !has_interval || is_by_cpu_time {
+        if !is_open || !has_interval || self.deciding_cpu_time().is_some() {
             return None;
         }
         // Load that changes only the size does not forbid a verdict.
@@ -285,6 +290,13 @@ pub struct LoadLevelRecord {
 
 impl LoadLevelsRecord {
     /// The existing levels, the lightest first.
+    pub fn all(&self) -> impl Iterator<Item = &LoadLevelRecord> {
+        [Some(&self.light), self.medium.as_ref(), Some(&self.heavy)]
+            .into_iter()
+            .flatten()
+    }
+
+    /// The same, to be changed.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut LoadLevelRecord> {
         [
             Some(&mut self.light),

@@ -31,13 +31,18 @@ impl Stopped {
 }
 
 impl Comparison {
+    /// Does CPU time decide what wall-clock time leaves open?
+    #[must_use]
+    pub fn is_decided_by_cpu_time(&self) -> bool {
+        let mut contrasts = self.contrasts.iter();
+        contrasts.any(|contrast| contrast.deciding_cpu_time().is_some())
+    }
+
     /// Why it ended, or that it has not.
     #[must_use]
     pub fn ending(&self) -> String {
-        let mut contrasts = self.contrasts.iter();
-        let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
         match (self.stopped, self.plan.precision) {
-            (Some(Stopped::Precision), _) if by_cpu_time => {
+            (Some(Stopped::Precision), _) if self.is_decided_by_cpu_time() => {
                 "stopped: CPU time gives the answer (--metric wall goes on)".to_owned()
             }
             (Some(Stopped::Precision), Some(_)) => "stopped at the precision asked for".to_owned(),

@@ -203,17 +203,24 @@ impl JitterCauseRecord {
     }
 }
 
-impl StoredRecord for JitterRecord {
-    fn entry(&self) -> Entry {
-        let cpus = match self.cpus.as_slice() {
+impl JitterRecord {
+    /// What was watched: `CPU 3`, `16 CPUs`.
+    #[must_use]
+    pub fn name_cpus(&self) -> String {
+        match self.cpus.as_slice() {
             [cpu] => format!("CPU {}", cpu.cpu),
             cpus => format!("{} CPUs", cpus.len()),
-        };
+        }
+    }
+}
+
+impl StoredRecord for JitterRecord {
+    fn entry(&self) -> Entry {
         Entry {
             is_complete: !self.interrupted,
             ..self.header.to_entry::<Self>(
                 self.host.name(),
-                format!("jitter of {cpus}"),
+                format!("jitter of {}", self.name_cpus()),
                 self.answer.sentence.clone(),
             )
         }

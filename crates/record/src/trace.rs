@@ -2,6 +2,7 @@
 
 mod migrations;
 
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use super::blocked::BlockedRecord;
@@ -97,6 +98,17 @@ pub enum TraceSource {
 }
 
 impl TraceSource {
+    /// What names it to another command, such as `--pid 7` or `-- ./prog`; `None` if it is no single
+    /// program.
+    #[must_use]
+    pub fn target(&self) -> Option<String> {
+        match self {
+            Self::Process { pid, .. } => Some(format!("--pid {pid}")),
+            Self::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
+            Self::Machine | Self::Import { .. } => None,
+        }
+    }
+
     /// The title of its record, for the command `study` that made it.
     pub(crate) fn title(&self, study: &str) -> String {
         match self {

@@ -242,8 +242,7 @@ pub(super) fn format_effect(record: &Comparison, arm: &Arm) -> [String; 2] {
         return [late.change.clone(), "–".to_owned()];
     }
     // What decides is shown.
-    let cpu_time = contrast.and_then(|c| c.cpu_time.as_ref());
-    if let Some(cpu) = cpu_time.filter(|cpu| cpu.decides) {
+    if let Some(cpu) = contrast.and_then(ContrastRecord::deciding_cpu_time) {
         let EffectRecord { text, interval, .. } = &cpu.effect;
         return [format!("{text} CPU"), interval.clone()];
     }
@@ -436,11 +435,10 @@ fn describe_method_briefly(record: &Comparison, notes: usize, palette: Palette) 
             format!("{} of {runs}", count(record.blocks, "block"))
         }
     };
-    let mut contrasts = record.contrasts.iter();
-    let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
+    let is_plain = !record.is_decided_by_cpu_time() && !is_wide(record);
     // The verdict already shows that the experiment ended since all was decided.
     let ended = match (record.stopped, record.plan.precision) {
-        (Some(Stopped::Precision), None) if !by_cpu_time && !is_wide(record) => String::new(),
+        (Some(Stopped::Precision), None) if is_plain => String::new(),
         _ => format!("; {}", record.ending()),
     };
     let line = format!(

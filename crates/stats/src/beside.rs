@@ -65,7 +65,7 @@ impl CpuUse {
     #[must_use]
     pub fn is_comparable(&self) -> bool {
         let differs = || {
-            let pairs = Paired::without_weights(self.parallelism.clone()).redescending();
+            let pairs = self.pair_parallelism();
             is_other_parallelism(pairs.estimate(), pairs.interval(LEVEL))
         };
         self.share >= CPU_BOUND && (self.parallelism.is_empty() || !differs())
@@ -75,9 +75,12 @@ impl CpuUse {
     /// programs is the same if CPU time is.
     #[must_use]
     pub fn is_as_parallel(&self, delta: f64) -> bool {
-        let pairs = Paired::without_weights(self.parallelism.clone()).redescending();
-        let interval = pairs.interval(LEVEL);
+        let interval = self.pair_parallelism().interval(LEVEL);
         interval.low > -delta && interval.high < delta
+    }
+
+    fn pair_parallelism(&self) -> Paired {
+        Paired::without_weights(self.parallelism.clone()).redescending()
     }
 }
 

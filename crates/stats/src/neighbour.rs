@@ -6,14 +6,14 @@ use pinwise_format::percent;
 
 /// `Beside noise, a is slower by 70–105 % and b is slower by 76–105 % in the typical run.` Each arm
 /// has its name without the companion's, and what it is beside it to what it is without. `more` arms
-/// are not named. Empty if nothing is known yet of those that are.
+/// are not named. `None` if nothing is known yet of those that are.
 #[must_use]
 pub fn describe_beside(
     companion: &str,
     arms: &[(&str, &Contrast)],
     more: usize,
     setting: &Setting<'_>,
-) -> String {
+) -> Option<String> {
     let known = |contrast: &Contrast| {
         contrast.decision != Decision::Undecided || contrast.interval.half_width().is_finite()
     };
@@ -21,18 +21,17 @@ pub fn describe_beside(
     let arms: Vec<String> = arms
         .map(|(arm, contrast)| format!("{arm} {}", describe_change(contrast, setting)))
         .collect();
-    if arms.is_empty() {
-        return String::new();
-    }
     let more = match more {
         0 => String::new(),
         more => format!("; {more} more in the findings"),
     };
-    format!(
-        "Beside {companion}, {} {}{more}.",
-        arms.join(" and "),
-        setting.describe_judge()
-    )
+    (!arms.is_empty()).then(|| {
+        format!(
+            "Beside {companion}, {} {}{more}.",
+            arms.join(" and "),
+            setting.describe_judge()
+        )
+    })
 }
 
 fn describe_change(contrast: &Contrast, setting: &Setting<'_>) -> String {

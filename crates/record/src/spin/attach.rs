@@ -253,10 +253,8 @@ impl SpinAttachRecord {
         if self.spin_share.unwrap_or(0.0) >= MIN_SPIN_SHARE {
             return self.advise_on_spinning();
         }
-        let target = match &self.source {
-            TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
-            TraceSource::Process { pid, .. } => format!("--pid {pid}"),
-            TraceSource::Machine | TraceSource::Import { .. } => return String::new(),
+        let Some(target) = self.source.target() else {
+            return String::new();
         };
         match self.cpu_s >= COMPUTES * self.wall_s {
             true => format!("It computes; where: pinwise profile {target}"),
@@ -285,15 +283,7 @@ impl SpinAttachRecord {
                 format!("Add a PAUSE (std::hint::spin_loop, _mm_pause) to {place}, and {SLEEP}")
             }
             Some(SpinKind::BlindDelay) => {
-                let gap =
-                    worst
-                        .and_then(|worst| worst.gap_hints)
-                        .map_or_else(String::new, |hints| {
-                            let time = self.pause_ns.map(|ns| nanoseconds(ns * hints as f64));
-                            let time =
-                                time.map_or_else(String::new, |time| format!(", {time} here,"));
-                            format!(": {} hints{time} pass between two looks", grouped(hints))
-                        });
+                let gap = worst.map_or_else(String::new, |worst| self.describe_gap(worst));
                 format!("Look more often in {place}{gap}; or {SLEEP}")
             }
             Some(SpinKind::Yielding) => format!(
@@ -302,12 +292,23 @@ impl SpinAttachRecord {
             Some(SpinKind::Asking) => {
                 format!("{place} asks again and again: wait in poll, epoll or a blocking read")
             }
-            _ => capitalise(SLEEP),
+            _ => SLEEP.to_owned(),
         };
         if busy > self.host.counts.cpus {
             advice += ", or run no more threads than CPUs: one that spins keeps its CPU from the thread that it waits for";
         }
         format!("{}.", capitalise(&advice))
+    }
+
+    /// How long a blind delay does not look, if that is known, as the end of a clause.
+    fn describe_gap(&self, worst: &SpinPlace) -> String {
+        let Some(hints) = worst.gap_hints else {
+            return String::new();
+        };
+        let time = self.pause_ns.map_or_else(String::new, |ns| {
+            format!(", {} here,", nanoseconds(ns * hints as f64))
+        });
+        format!(": {} hints{time} pass between two looks", grouped(hints))
     }
 
     /// Threads that used CPUs: one that waits for others to end does not count.

@@ -28,8 +28,8 @@ pub(super) fn draw_conclusions(record: &mut Bench) {
 
 /// What to do next: about what was found, about SMT, or with a program of the user's.
 fn advise(record: &Bench) -> String {
-    let findings = record.findings.iter().map(|finding| &finding.advice);
-    let found = findings.clone().find(|advice| !advice.is_empty()).cloned();
+    let mut findings = record.findings.iter().map(|finding| &finding.advice);
+    let found = findings.find(|advice| !advice.is_empty()).cloned();
     found
         .or_else(|| advise_on_smt(&smt_kernels(record), record.min_effect))
         .or_else(|| wants_smt(record).then(|| record.smt.advice.clone()))

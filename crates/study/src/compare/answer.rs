@@ -118,13 +118,14 @@ impl<'a> Answer<'a> {
             let cost = neighbour::describe_beside(companion, named, more.len(), setting);
             let mut choices = self.choices.iter();
             let choice = choices.find(|choice| choice.companion.as_deref() == Some(*companion));
-            // Where one is best, that is the answer.
             let is_best = choice.is_some_and(|c| matches!(c.outcome, ComparisonOutcome::Best(_)));
-            sentences.extend(Some(cost).filter(|cost| !cost.is_empty()));
-            sentences.extend(choice.map(|choice| sentence(choice, is_recommended)));
-            if is_best && sentences.len() == 2 {
-                sentences.reverse();
-            }
+            let choice = choice.map(|choice| sentence(choice, is_recommended));
+            // Where one is best, that is the answer.
+            let said = match is_best && sentences.is_empty() {
+                true => [choice, cost],
+                false => [cost, choice],
+            };
+            sentences.extend(said.into_iter().flatten());
         }
         let alone = self.choices.iter().find(|c| c.companion.is_none());
         match alone {

@@ -337,7 +337,7 @@ fn write_verdict(
     let look_at_choices = remove_placebo(look, placebo, setting.baseline);
     let answer = Answer::new(plan, &look_at_choices, setting, columns);
     let (choice, setting) = (&answer.asked().look, &answer.asked().setting);
-    let cpu = cpu.filter(|_| recommendation::is_decided_by_cpu_time(record));
+    let cpu = cpu.filter(|_| record.is_decided_by_cpu_time());
     let outcome = cpu.map_or_else(
         || answer.outcome(),
         |cpu| judge_by_cpu_time(cpu, setting.baseline),

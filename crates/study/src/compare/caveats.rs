@@ -162,8 +162,7 @@ impl LabelledContrast<'_> {
         let change =
             |level: &LoadLevelRecord| (self.describe_change(level.ratio), level.foreign_cpus);
         let medium = levels.medium.as_ref();
-        let all = [Some(&levels.light), medium, Some(&levels.heavy)];
-        let changes = describe_by_loads(all.into_iter().flatten().map(change));
+        let changes = describe_by_loads(levels.all().map(change));
         let finding = self.split_finding(
             "depends_on_load",
             split,

@@ -120,12 +120,7 @@ fn busy_threads(arm: &Arm) -> Option<f64> {
 /// Was there a gain under light, medium and heavy load?
 fn gains_under_every_load(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
-        let levels = [
-            Some(&levels.light),
-            levels.medium.as_ref(),
-            Some(&levels.heavy),
-        ];
-        let mut levels = levels.into_iter().flatten();
+        let mut levels = levels.all();
         levels.all(|level| outweighs(level.ratio, min_effect))
     })
 }
@@ -135,13 +130,6 @@ fn gains_beside_others(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
         levels.heavy.foreign_cpus >= LOADED_CPUS && outweighs(levels.heavy.ratio, min_effect)
     })
-}
-
-/// Does CPU time decide what wall-clock time leaves open?
-pub(super) fn is_decided_by_cpu_time(record: &Comparison) -> bool {
-    let first = record.contrasts.first();
-    let cpu_time = first.and_then(|contrast| contrast.cpu_time.as_ref());
-    cpu_time.is_some_and(|cpu_time| cpu_time.decides)
 }
 
 /// Is the best arm, as estimated, ahead by less than the smallest effect of interest, `ln(ratio)`? `cpu`

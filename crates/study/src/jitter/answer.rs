@@ -18,10 +18,7 @@ pub(super) fn answer(record: &JitterRecord) -> Answer {
 
 /// How much time was lost, to what, and what took the longest gap.
 fn summarise(record: &JitterRecord) -> String {
-    let cpus = match record.cpus.as_slice() {
-        [cpu] => format!("CPU {}", cpu.cpu),
-        cpus => format!("{} CPUs", cpus.len()),
-    };
+    let cpus = record.name_cpus();
     let watched_s: f64 = record.cpus.iter().map(|cpu| cpu.watched_s).sum();
     let longest_us = record.cpus.iter().filter_map(|cpu| cpu.longest_us);
     let Some(longest_us) = longest_us.reduce(f64::max) else {

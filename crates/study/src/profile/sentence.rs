@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinwise_format::{percent, seconds, shell};
+use pinwise_format::{percent, seconds};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::{TraceSource, WorkRecord};
 
@@ -52,21 +52,20 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
     }
     // The kernel's own clock sees there what ran before with interrupts disabled.
     let is_delayed = |time: &&FunctionTime| event == Event::CpuClock && is_enabling(time);
-    let mut others = profile.functions.iter().filter(|time| !is_delayed(time));
-    let delayed = profile.functions.iter().find(is_delayed);
-    match (is_delayed(&first), others.next(), delayed) {
-        (true, Some(next), Some(delayed)) => format!(
-            "{} is spent in {}; {} is seen where the kernel enables interrupts after its own work.",
-            describe_share(next.own, total),
-            describe_function(next),
-            percent(delayed.own.share_of(total).unwrap_or_default())
+    let most = profile.functions.iter().find(|time| !is_delayed(time));
+    let most = most.unwrap_or(first);
+    let beside = match most.function == first.function {
+        true => String::new(),
+        false => format!(
+            "; {} is seen where the kernel enables interrupts after its own work",
+            percent(first.own.share_of(total).unwrap_or_default())
         ),
-        _ => format!(
-            "{} is spent in {}.",
-            describe_share(first.own, total),
-            describe_function(first)
-        ),
-    }
+    };
+    format!(
+        "{} is spent in {}{beside}.",
+        describe_share(most.own, total),
+        describe_function(most)
+    )
 }
 
 /// Is it a function of the kernel at whose end interrupts are enabled again?
@@ -141,15 +140,10 @@ pub(super) fn list_cautions(
 /// What to do next with a program that used this many CPUs on average: a profile shows nothing of
 /// the time in which it waits, and little of why it spins.
 pub(super) fn advise(profile: &Profile, cpus: f64, source: &TraceSource) -> String {
-    let target = match source {
-        TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
-        TraceSource::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
-        TraceSource::Machine | TraceSource::Import { .. } => None,
-    };
     let spins = profile
         .waiting_share()
         .is_some_and(|share| share >= MIN_WAITING_SHARE);
-    match target {
+    match source.target() {
         Some(target) if cpus < MOSTLY_WAITING => format!(
             "It used {cpus:.2} CPUs on average; what it waits for otherwise: pinwise trace {target}"
         ),

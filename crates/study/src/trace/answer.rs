@@ -3,13 +3,11 @@
 
 mod cause;
 
-use super::blocking::{
-    advise_runtime, advise_spin_attach, advise_waits, never_blocks, spin_target,
-};
+use super::blocking::{advise_runtime, advise_spin_attach, advise_waits, never_blocks};
 use super::shares::count_busy_others;
 use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
 use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
-use pinwise_format::{join_words, lower_first, percent, shell};
+use pinwise_format::{join_words, lower_first, percent};
 use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
     TraceTier,
@@ -114,7 +112,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Work | Cause::Waiting(_) | Cause::Blocked | Cause::Lock
             if times.is_much_queued() =>
         {
-            let by = QueuedBy::main_cause(record.figures.waits.because);
+            let by = QueuedBy::main_cause(record);
             format!(", and {}", lower_first(&describe_queue(record, by)))
         }
         _ => String::new(),
@@ -188,7 +186,7 @@ fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord, is_limit: bo
         .collect();
     let headline = match queued_s > thread.cpu_s {
         true => {
-            let by = QueuedBy::main_cause(record.figures.waits.because);
+            let by = QueuedBy::main_cause(record);
             format!("{}, in one thread", describe_queue(record, by))
         }
         false if is_limit => "Limited by one thread".to_owned(),
@@ -286,13 +284,11 @@ fn about(figures: &TraceFigures) -> &'static str {
 fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
     let by = match cause {
         Cause::Queued(by) => Some(*by),
-        Cause::Work if times.is_much_queued() => {
-            Some(QueuedBy::main_cause(record.figures.waits.because))
-        }
+        Cause::Work if times.is_much_queued() => Some(QueuedBy::main_cause(record)),
         Cause::OneThread(thread) | Cause::BusyThread(thread)
             if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
         {
-            Some(QueuedBy::main_cause(record.figures.waits.because))
+            Some(QueuedBy::main_cause(record))
         }
         _ => None,
     };
@@ -308,7 +304,7 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
     let advised = checks.iter().find_map(|check| find_advice(record, check));
     // What does not exist has no functions.
     let is_simulated = record.tier == TraceTier::Simulated;
-    let with_spin_attach = |profile: String| match spin_target(record) {
+    let with_spin_attach = |profile: String| match record.source.target() {
         Some(target) => format!("{profile}; whether it spins: pinwise spin attach {target}"),
         None => profile,
     };
@@ -370,16 +366,8 @@ fn advise_mask(record: &TraceRecord) -> Option<String> {
 }
 
 fn advise_profile(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
-    match &record.source {
-        TraceSource::Command { command, .. } => Some(format!(
-            "What {what}: pinwise profile -- {}",
-            shell::line(command)
-        )),
-        TraceSource::Process { pid, .. } => {
-            Some(format!("What {what}: pinwise profile --pid {pid}{options}"))
-        }
-        TraceSource::Machine | TraceSource::Import { .. } => None,
-    }
+    let target = record.source.target()?;
+    Some(format!("What {what}: pinwise profile {target}{options}"))
 }
 
 #[cfg(test)]

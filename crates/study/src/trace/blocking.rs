@@ -3,7 +3,7 @@
 
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, is_at_gil, is_go, is_postgres, is_python, list_active, share_in};
-use pinwise_format::{grouped, percent, seconds, shell};
+use pinwise_format::{grouped, percent, seconds};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
 };
@@ -239,7 +239,9 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     };
     let yielding = record.threads.iter().filter_map(|t| Some((t, rate(t)?)));
     let (thread, rate) = yielding.max_by(|a, b| a.0.cpu_s.total_cmp(&b.0.cpu_s))?;
-    let target = spin_target(record)
+    let target = record
+        .source
+        .target()
         .unwrap_or_else(|| format!("--pid {}", thread.process.unwrap_or(thread.thread)));
     #[expect(
         clippy::cast_possible_truncation,
@@ -271,18 +273,9 @@ fn count_wakes_by(record: &TraceRecord, thread: i32) -> u64 {
     by_it.map(|waker| waker.times).sum()
 }
 
-/// Whom `spin attach` would look at: what was traced, if that is one program.
-pub(super) fn spin_target(record: &TraceRecord) -> Option<String> {
-    match &record.source {
-        TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
-        TraceSource::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
-        TraceSource::Machine | TraceSource::Import { .. } => None,
-    }
-}
-
 /// How to find out whether its threads spin, if they may.
 pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
-    let target = spin_target(record)?;
+    let target = record.source.target()?;
     let awake = count_never_blocking(record);
     (awake > 1).then(|| {
         format!(
@@ -303,7 +296,7 @@ pub(super) fn never_blocks(record: &TraceRecord) -> bool {
 /// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
 /// or spin: it cannot tell one from the other.
 pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
-    let target = spin_target(record)?;
+    let target = record.source.target()?;
     let awake = count_never_blocking(record);
     (awake > 1).then(|| {
         let sentence = format!("{awake} threads never blocked: they compute, or spin.");

@@ -99,13 +99,12 @@ impl Engine<'_> {
             return false;
         };
         let statistics = cpu.statistics.as_mut();
-        let look = statistics.and_then(|statistics| {
+        let mut look = statistics.and_then(|statistics| {
             statistics.look(&cpu.data, &self.circumstances, most as f64, depth)
         });
-        let look = look.map(|mut look| {
-            cpu.withhold_sameness(&mut look, self.question.delta);
-            look
-        });
+        if let Some(look) = &mut look {
+            cpu.withhold_sameness(look, self.question.delta);
+        }
         let is_claim = look.is_some() && depth == Depth::Claims;
         cpu.look = look.or(cpu.look.take());
         is_claim

@@ -3,9 +3,7 @@
 use super::super::blocking::{is_awake, split_blocked};
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
-use pinwise_record::{
-    BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord, WaitCauses,
-};
+use pinwise_record::{BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord};
 
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
@@ -44,8 +42,8 @@ pub(super) enum QueuedBy {
 }
 
 impl QueuedBy {
-    pub(super) fn main_cause(causes: Option<WaitCauses>) -> Self {
-        let Some(causes) = causes else {
+    pub(super) fn main_cause(record: &TraceRecord) -> Self {
+        let Some(causes) = record.figures.waits.because else {
             return Self::Mixed;
         };
         let all = [
@@ -176,7 +174,7 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
         };
     }
     match (times.queued_s > times.ran_s, shared) {
-        (true, _) => Cause::Queued(QueuedBy::main_cause(record.figures.waits.because)),
+        (true, _) => Cause::Queued(QueuedBy::main_cause(record)),
         (false, Some(share)) => Cause::SharedCores(share),
         (false, None) => Cause::Work,
     }
