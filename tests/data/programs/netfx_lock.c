@@ -1,6 +1,7 @@
 /* Two threads and a lock whose waiters spin as the .NET Framework's did:
  * rounds of 50 PAUSEs that triple while below 20,000 times the CPUs, ten times
- * over, a look before each. Usage: netfx_lock SECONDS [CPUS, 24 if not said] */
+ * over, a look before each. The holder sleeps, so that the other thread waits
+ * even where one CPU is free. Usage: netfx_lock SECONDS [CPUS, 24 if not said] */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ __attribute__((noinline)) static void enter(void) {
 static void *run(void *unused) {
   while (now() < end) {
     enter();
-    busy(0.01);
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     atomic_store(&taken, 0);
     busy(0.001);
   }

@@ -45,8 +45,9 @@ fn a_companion_is_there_for_its_arm_only() {
             assert_eq!(run["exit"], 0, "{run}");
         }
     }
+    // On a busy machine six runs of each may not decide: it "may change", then.
     let said = record["verdict"]["sentence"].as_str().unwrap();
-    assert!(said.starts_with("Beside noise, os-default is "), "{said}");
+    assert!(said.starts_with("Beside noise, os-default "), "{said}");
 }
 
 /// Two commands that print their figure: `b` is faster alone, and no faster beside the noise.
