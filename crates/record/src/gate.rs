@@ -173,11 +173,14 @@ pub struct GateCpuTime {
     pub high: Option<f64>,
     /// Nominal level of that interval, from its look.
     pub level: Option<f64>,
+    /// Upper end of the interval of this benchmark alone.
+    #[serde(default)]
+    pub high_alone: Option<f64>,
     /// As a change.
     pub effect: EffectRecord,
     /// The ratio as a history chains it.
     pub link: Option<GateLink>,
-    /// Is the benchmark slower by CPU time alone, while its wall-clock time does not show it?
+    /// Is the outcome that of CPU time alone, while wall-clock time is undecided?
     pub decides: bool,
 }
 
@@ -259,9 +262,9 @@ impl GateRecord {
 }
 
 impl GateBenchmark {
-    /// Is it slower by its CPU time alone?
+    /// Is its outcome that of its CPU time alone?
     #[must_use]
-    pub fn is_slower_by_cpu(&self) -> bool {
+    pub fn is_decided_by_cpu(&self) -> bool {
         self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
     }
 
@@ -276,7 +279,7 @@ impl GateBenchmark {
     /// The median figures of base and head that the outcome is based on, and their unit.
     #[must_use]
     pub fn decisive_medians(&self) -> ([Option<f64>; 2], &str) {
-        if !self.is_slower_by_cpu() {
+        if !self.is_decided_by_cpu() {
             return ([self.base, self.head], &self.metric.unit);
         }
         let median_cpu_s = |cpu_s: fn(&GatePair) -> Option<f64>| {
@@ -306,7 +309,7 @@ impl GateBenchmark {
             return late.change.clone();
         }
         let text = self.decisive_effect().map_or("", |effect| &effect.text);
-        match self.is_slower_by_cpu() {
+        match self.is_decided_by_cpu() {
             true => format!("{text} CPU"),
             false => text.to_owned(),
         }
@@ -317,7 +320,8 @@ impl GateBenchmark {
     #[must_use]
     pub fn interval(&self) -> String {
         let both = self.decisive_effect().map_or("", |effect| &effect.interval);
-        match self.high_alone {
+        let cpu = self.cpu.as_ref().filter(|cpu| cpu.decides);
+        match cpu.map_or(self.high_alone, |cpu| cpu.high_alone) {
             Some(high) if self.outcome == GateOutcome::Passed || both.is_empty() => {
                 self.metric.limit(high)
             }
@@ -345,11 +349,12 @@ impl GateBenchmark {
         let metric = &self.metric;
         match &self.outcome {
             GateOutcome::Slower if self.timed_out.is_some() => "timed out".to_owned(),
-            GateOutcome::Slower if self.is_slower_by_cpu() => {
+            GateOutcome::Slower if self.is_decided_by_cpu() => {
                 format!("{} (CPU time)", metric.worse_word)
             }
             GateOutcome::Slower => metric.worse_word.clone(),
             GateOutcome::Faster => metric.better_word.clone(),
+            GateOutcome::Passed if self.is_decided_by_cpu() => "passed (CPU time)".to_owned(),
             GateOutcome::Passed => match self.find_likely_change(rate) {
                 Some(word) => format!("passed ({word})"),
                 None => self.outcome.as_str().to_owned(),

@@ -88,7 +88,7 @@ fn order_by_outcome(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark>
 fn needs_sentence(benchmark: &GateBenchmark) -> bool {
     benchmark.problem.is_some()
         || benchmark.outcome == GateOutcome::Missing
-        || benchmark.is_slower_by_cpu()
+        || benchmark.is_decided_by_cpu() && benchmark.outcome == GateOutcome::Slower
         || benchmark.is_open_but_for_cpu()
 }
 

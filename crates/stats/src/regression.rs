@@ -4,7 +4,9 @@
 //! δ* (or faster) is claimed at α divided among the suite (Bonferroni): a suite without any such
 //! slow-down raises a false alarm with a probability of at most α. *Not slower by δ* is claimed at α
 //! itself: a gate passes only if every benchmark passes, and such an intersection-union test needs
-//! no correction (Berger 1982). Both have group-sequential looks of their own.
+//! no correction (Berger 1982). Both have group-sequential looks of their own. Where CPU time is
+//! judged, too, either figure may show both: claims count as two of the suite, and α for passing is
+//! [split](Regression::split_passing).
 
 use super::Responses;
 use super::beside;
@@ -15,15 +17,6 @@ use super::limit;
 use super::look::{Contrast, Look};
 use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
-
-/// A benchmark passes by its CPU time only if the interval of wall-clock time lies within this many
-/// times ±δ.
-const MAX_WALL_DELTAS: f64 = 3.0;
-/// Wall-clock time that would need more seconds than this in total is given up once CPU time has
-/// passed.
-const MAX_WALL_S: f64 = 120.0;
-/// With fewer pairs nothing is given up: they do not show well how many are needed.
-const MIN_PAIRS_TO_GIVE_UP: usize = 60;
 
 /// What is known about a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +49,12 @@ pub struct RegressionLook {
 /// Judges one benchmark over all looks; column 0 is the base, column 1 the head.
 #[derive(Debug, Clone)]
 pub struct Regression {
-    delta: f64,
+    question: Question,
     shared: Confirmation,
     alone: Confirmation,
     schedule: Schedule,
     looked_at: usize,
     least: usize,
-    is_open_ended: bool,
 }
 
 impl Regression {
@@ -74,14 +66,29 @@ impl Regression {
             ..question
         };
         Self {
-            delta: question.delta,
+            question,
             shared: Confirmation::new(2, 0, shared).with_limit(Some(question.delta)),
             alone: Confirmation::new(2, 0, question),
             schedule: question.schedule(1),
             looked_at: 0,
             least: question.least_blocks(1),
-            is_open_ended: question.is_open_ended,
         }
+    }
+
+    /// Before the first look, leaves half of the α for passing to another figure of the benchmark.
+    pub fn split_passing(&mut self) {
+        let alpha = self.question.alpha / 2.0;
+        let question = Question {
+            alpha,
+            ..self.question
+        };
+        self.alone = Confirmation::new(2, 0, question);
+    }
+
+    /// The limit, `ln(ratio)`.
+    #[must_use]
+    pub const fn delta(&self) -> f64 {
+        self.question.delta
     }
 
     /// The fewest pairs that allow a verdict.
@@ -130,41 +137,29 @@ impl Regression {
     #[must_use]
     pub fn is_slower_by_cpu(&self, figure: &RegressionLook, cpu: &RegressionLook) -> bool {
         figure.standing == Standing::Undecided
-            && beside::exceeds(&figure.shared, &cpu.shared, self.delta)
+            && beside::exceeds(&figure.shared, &cpu.shared, self.question.delta)
     }
 
-    /// Does the benchmark pass by its CPU time? It must rule out a slow-down by δ, while the figure
-    /// rules out a change of a few times δ, but would take too long to rule out δ, at `pair_s`
-    /// seconds per pair, even if nothing has changed.
+    /// Does the benchmark pass by its CPU time, while its figure is undecided and contradicts
+    /// nothing?
     #[must_use]
-    pub fn is_passed_by_cpu(
-        &self,
-        figure: &RegressionLook,
-        cpu: &RegressionLook,
-        pair_s: f64,
-    ) -> bool {
-        let bound = MAX_WALL_DELTAS * self.delta;
-        let takes_long = |wall: &Contrast| {
-            let factor = (wall.interval.half_width() / self.delta).powi(2);
-            factor * figure.pairs as f64 * pair_s > MAX_WALL_S
-        };
-        let is_near = |wall: &Contrast| wall.interval.low >= -bound && wall.interval.high <= bound;
-        !self.is_open_ended
-            && figure.standing == Standing::Undecided
-            && cpu.standing == Standing::Passed
-            && figure.pairs >= MIN_PAIRS_TO_GIVE_UP
-            && figure
-                .alone
-                .as_ref()
-                .is_some_and(|wall| is_near(wall) && takes_long(wall))
+    pub fn is_passed_by_cpu(&self, figure: &RegressionLook, cpu: &RegressionLook) -> bool {
+        let wall = figure.alone.as_ref().unwrap_or(&figure.shared);
+        figure.standing == Standing::Undecided
+            && matches!(cpu.standing, Standing::Passed | Standing::Faster)
+            && wall.interval.holds(0.0)
+            && beside::is_wall_narrow(wall, &cpu.shared)
     }
 
     fn judge_look(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
         let shared = look.contrasts[0].clone();
-        if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high <= self.delta) {
-            contrast.caveats = contrast.caveats.only_slower(self.delta);
+        if let Some(contrast) = alone
+            .as_mut()
+            .filter(|c| c.interval.high <= self.question.delta)
+        {
+            contrast.caveats = contrast.caveats.only_slower(self.question.delta);
         }
-        let standing = judge(&shared, alone.as_ref(), self.delta);
+        let standing = judge(&shared, alone.as_ref(), self.question.delta);
         RegressionLook {
             pairs: look.blocks,
             shared,

@@ -138,14 +138,16 @@ fn update_benchmark(entry: &mut GateBenchmark, state: &Measured) {
     entry.effect = Some(entry.metric.effect(ratio, low, high));
     entry.cpu = state.cpu_look().map(|look| {
         let (ratio, low, high) = ratio_with_interval(&look.shared);
+        let alone = look.alone.as_ref().unwrap_or(&look.shared);
         GateCpuTime {
             ratio,
             low,
             high,
             level: low.map(|_| look.shared.nominal_level),
+            high_alone: finite_ratio(alone.interval.high),
             link: state.links.and_then(|links| links.cpu),
             effect: MetricRecord::new(&Metric::cpu(), "").effect(ratio, low, high),
-            decides: state.is_slower_by_cpu(),
+            decides: state.is_decided_by_cpu(),
         }
     });
     entry.change = entry.change();
@@ -242,7 +244,7 @@ pub(super) fn compare_medians(record: &GateRecord) -> Option<Finding> {
         let is_contrary = change * pairs < 0.0 || (change - pairs).abs() > distance;
         let is_slower = benchmark.outcome == GateOutcome::Slower;
         // If CPU time decides, the medians shown are those of CPU time.
-        let is_shown = !benchmark.is_slower_by_cpu();
+        let is_shown = !benchmark.is_decided_by_cpu();
         is_shown && (is_slower || change.abs() >= benchmark.min_effect) && is_contrary
     };
     let names = record.benchmarks.iter().filter(contradicts);

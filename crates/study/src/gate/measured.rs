@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::throttling::Stops;
 use pinwise_record::{GateLink, GatePair, Stopped};
 use pinwise_stats::Responses;
-use pinwise_stats::beside::CpuUse;
+use pinwise_stats::beside::{self, CpuUse};
 use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::chain::Link;
 use pinwise_stats::fixed_width::FixedWidth;
@@ -80,6 +80,8 @@ pub(super) struct Measured {
     /// CPU time, if it is judged and all runs have it.
     cpu: Option<JudgedFigure>,
     used: CpuUse,
+    /// May it pass by CPU time? `None` before the first look.
+    may_pass_by_cpu: Option<bool>,
     circumstances: Circumstances,
     /// Seconds per pair, sorted.
     pair_times_s: Vec<f64>,
@@ -131,6 +133,7 @@ impl Measured {
             figure: JudgedFigure::new(figure),
             cpu: cpu.map(JudgedFigure::new),
             used: CpuUse::default(),
+            may_pass_by_cpu: None,
             stops: Default::default(),
             circumstances: Circumstances::default(),
             pair_times_s: Vec::new(),
@@ -153,15 +156,21 @@ impl Measured {
 
     /// Does CPU time show a slow-down, while the figure is undecided and may have changed as much?
     /// (A figure that shows less time is no slow-down, even with more CPU time.)
-    pub(super) fn is_slower_by_cpu(&self) -> bool {
+    fn is_slower_by_cpu(&self) -> bool {
         self.holds_for_looks(Regression::is_slower_by_cpu)
     }
 
-    /// Does CPU time exclude a slow-down, while the figure is close to passing but would take long?
-    /// The benchmark does not pass by that, since CPU time does not include waiting.
-    pub(super) fn is_passed_by_cpu(&self) -> bool {
-        let pair_s = self.pair_s().unwrap_or(0.0);
-        self.holds_for_looks(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
+    /// Does CPU time exclude a slow-down, while the figure leaves that open? CPU time does not
+    /// include waiting, so the builds must be as parallel as each other.
+    fn is_passed_by_cpu(&self) -> bool {
+        self.may_pass_by_cpu == Some(true)
+            && self.used.is_as_parallel(self.figure.regression.delta())
+            && self.holds_for_looks(Regression::is_passed_by_cpu)
+    }
+
+    /// Does CPU time decide, and not the figure?
+    pub(super) fn is_decided_by_cpu(&self) -> bool {
+        self.is_slower_by_cpu() || self.is_passed_by_cpu()
     }
 
     fn holds_for_looks(
@@ -174,9 +183,12 @@ impl Measured {
 
     /// The verdict so far.
     pub(super) fn standing(&self) -> Standing {
-        match self.is_slower_by_cpu() {
-            true => Standing::Slower,
-            false => self.figure.standing(),
+        if self.is_slower_by_cpu() {
+            Standing::Slower
+        } else if self.is_passed_by_cpu() {
+            Standing::Passed
+        } else {
+            self.figure.standing()
         }
     }
 
@@ -191,7 +203,7 @@ impl Measured {
     }
 
     fn is_decided(&self) -> bool {
-        self.standing() != Standing::Undecided || self.is_passed_by_cpu()
+        self.standing() != Standing::Undecided
     }
 
     /// Does a history need more pairs?
@@ -319,7 +331,10 @@ impl Measured {
 
     /// Adds the CPU time of a pair; if a run has none, CPU time is not judged any more.
     fn add_cpu_time(&mut self, pair: &Pair) {
-        self.used.add(pair.cpu_share, pair.ready);
+        // The verdict is final, and pairs after it only narrow its interval.
+        if !self.is_decided() {
+            self.used.add(pair.cpu_share, pair.ready);
+        }
         let logs = pair.cpu_s.map(|cpu_s| cpu_s.map(f64::ln));
         self.cpu = self.cpu.take().and_then(|mut cpu| {
             let is_whole = cpu.data.push(&logs?);
@@ -327,7 +342,25 @@ impl Measured {
         });
     }
 
+    /// Before the first look, gives CPU time a share of the error of passing if it may pass sooner.
+    fn split_passing(&mut self) {
+        if self.may_pass_by_cpu.is_some() || self.pairs.len() < self.least_pairs() {
+            return;
+        }
+        let figure = &mut self.figure;
+        let cpu = self.cpu.as_mut().filter(|cpu| {
+            let [cpu, figure] = [&cpu.data, &figure.data].map(|data| data.differences(HEAD, BASE));
+            beside::is_worth_testing(&cpu, &figure)
+        });
+        self.may_pass_by_cpu = Some(cpu.is_some());
+        if let Some(cpu) = cpu {
+            figure.regression.split_passing();
+            cpu.regression.split_passing();
+        }
+    }
+
     fn update_looks(&mut self, more: usize, at_once: bool) {
+        self.split_passing();
         for judged in std::iter::once(&mut self.figure).chain(&mut self.cpu) {
             judged.update_look(&self.circumstances, more, at_once);
         }

@@ -8,7 +8,6 @@ use pinwise_format::{count, duration, percent, percent_range};
 use pinwise_record::{
     Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped,
 };
-use pinwise_stats::regression::Standing;
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
 /// A sentence names at most this many benchmarks.
@@ -31,7 +30,7 @@ pub(super) fn describe_benchmark(
     }
     match &entry.outcome {
         GateOutcome::Failed => format!("{name}: {}.", entry.problem.as_deref().unwrap_or("?")),
-        GateOutcome::Slower if entry.is_slower_by_cpu() => format!(
+        GateOutcome::Slower if entry.is_decided_by_cpu() => format!(
             "{name} needs {} more CPU time; its {} is undecided: {} ({pairs}).",
             effect_range(entry.cpu.as_ref().map(|cpu| &cpu.effect)),
             entry.metric.label,
@@ -45,6 +44,14 @@ pub(super) fn describe_benchmark(
             "{name} is {} by {} ({pairs}).",
             entry.metric.better_word,
             effect_range(entry.effect.as_ref())
+        ),
+        GateOutcome::Passed if entry.is_decided_by_cpu() => format!(
+            "{name} does not need {} more CPU time: {} ({}; {pairs}); its {} is undecided: {}.",
+            percent(entry.min_effect),
+            entry.change,
+            entry.interval,
+            entry.metric.label,
+            describe_change(entry.effect.as_ref())
         ),
         GateOutcome::Passed => format!(
             "{name} is not {worse} by {} or more{}: {} ({}; {pairs}).",
@@ -90,15 +97,6 @@ fn describe_undecided(
     entry.problem.clone_from(&caveat);
     let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
     let pairs = count(look.pairs, "pair");
-    if let Some(cpu) = entry.cpu.as_ref().filter(|_| state.is_passed_by_cpu()) {
-        return format!(
-            "{name} does not need {} more CPU time: {}; its {} is undecided: {}{caveat} ({pairs}).",
-            percent(entry.min_effect),
-            cpu.effect.text,
-            entry.metric.label,
-            describe_change(entry.effect.as_ref())
-        );
-    }
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
         format!(", CPU time {}", describe_change(Some(&cpu.effect)))
     });
@@ -203,8 +201,13 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
         GateDecision::Pass => {
             let judged = record.benchmarks.iter();
             let judged = judged.filter(|entry| entry.outcome != GateOutcome::New);
+            let by_cpu = judged.clone().filter(|entry| entry.is_decided_by_cpu());
+            let by_cpu = match by_cpu.count() {
+                0 => String::new(),
+                by_cpu => format!(", {by_cpu} by CPU time"),
+            };
             format!(
-                "No benchmark is slower{}: {} passed.",
+                "No benchmark is slower{}: {} passed{by_cpu}.",
                 describe_limit(record),
                 judged.count()
             )
@@ -318,12 +321,6 @@ pub(super) fn write_advice(
             let by_cpu = describe_cpu_time(record);
             if is_withheld(record) {
                 return format!("{by_cpu}More time does not resolve why the verdict is withheld.");
-            }
-            let undecided = states.iter().flatten();
-            let mut undecided = undecided.filter(|s| s.standing() == Standing::Undecided);
-            if undecided.all(Measured::is_passed_by_cpu) {
-                return "CPU time has passed, and wall-clock time would take long. Count that as passed (--undecided pass), or judge one of them alone (metric = \"cpu\" or \"wall\" in the suite)."
-                    .to_owned();
             }
             let states = states.iter().zip(&plan.benchmarks);
             let needs_s = states.filter_map(|(state, benchmark)| {

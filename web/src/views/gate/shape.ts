@@ -115,7 +115,7 @@ function toGateLine(benchmark: GateBenchmark): GateLine {
   const outcome = text(benchmark.outcome);
   const word = text(benchmark.standing) || outcome;
   // A benchmark passes by one end of its own interval; that of the whole suite is wider.
-  const limit = number(benchmark.high_alone);
+  const limit = number(decisive.high_alone);
   const isLimit = ratio !== null && limit !== null && limit > 0;
   const [from, to] =
     isLimit && (outcome === 'passed' || !isKnown)
