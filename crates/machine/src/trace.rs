@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{CommandRunner, MachineError, Request, Run};
-use pinwise_sched::{Availability, Event, InterruptSummary, Scope, Tier};
+use pinwise_sched::{Availability, Event, InterruptSummary, Scope, Tid, Tier};
 
 /// A machine that can trace its scheduler.
 pub trait Tracer: CommandRunner {
@@ -23,6 +23,11 @@ pub trait Tracer: CommandRunner {
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
     ) -> Result<TraceResult, MachineError>;
+
+    /// A living thread's name, as the kernel has cut it; `None` if there is no such thread.
+    fn thread_name(&self, _thread: Tid) -> Option<Box<str>> {
+        None
+    }
 
     /// Measures the cost of each tier per context switch, for about `time` each, alternating with
     /// untraced switches. Unavailable tiers are left out; the result is empty on a machine with

@@ -192,8 +192,9 @@ pub use timeline::{
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceCost,
-    TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses, WaitRecord,
+    OccupantRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord,
+    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
+    WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

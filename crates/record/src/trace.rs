@@ -267,6 +267,21 @@ pub struct WaitRecord {
     pub longest_s: Option<f64>,
     /// Why they waited; sums to `total_s` if events show it.
     pub because: Option<WaitCauses>,
+    /// Programs that ran where threads were queued, the one with the most CPU time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<OccupantRecord>,
+}
+
+/// Threads of other programs that ran on CPUs where traced threads were queued.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OccupantRecord {
+    /// The name of the threads (`comm`).
+    pub name: String,
+    /// Their CPU time while traced threads were queued on the same CPU, seconds.
+    pub cpu_s: f64,
+    /// The same as a part of the time in which a CPU with queued traced threads ran none of them.
+    pub share: f64,
 }
 
 /// Why threads waited, seconds.

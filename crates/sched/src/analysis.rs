@@ -9,6 +9,7 @@ pub(crate) mod histogram;
 mod lives;
 mod longest;
 mod looks;
+mod occupants;
 mod parallel;
 mod polling;
 mod queues;
@@ -177,6 +178,15 @@ impl Analysis {
             EventKind::Lost { records } => self.handle_lost_records(cpu, *records),
             EventKind::Sample(sample) => self.add_sample(sample),
             EventKind::Usage { busy_ns } => self.add_cpu_usage(cpu, *busy_ns),
+        }
+    }
+
+    /// Names the living threads behind which followed threads were queued, if events did not.
+    pub fn name_occupants(&mut self, find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>) {
+        for thread in self.threads.unnamed_occupants() {
+            if let Some(name) = find_name(thread.tid) {
+                thread.name = name;
+            }
         }
     }
 

@@ -4,8 +4,8 @@ mod invariants_tests;
 mod kernel_counts_tests;
 
 use super::{
-    Analysis, Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Scope, SharingCause,
-    Summary, Tid, Tier, Wait, WaitCause, WaitCauseTotals, Wakers, take_varint,
+    Analysis, Event, EventKind, IDLE, LeaveReason, Occupant, Sample, SchedulingClass, Scope,
+    SharingCause, Summary, Tid, Tier, Wait, WaitCause, WaitCauseTotals, Wakers, take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -612,6 +612,14 @@ fn time_of_other_threads_on_cpus_with_queued_threads_is_counted() {
     let events = [
         follow(1),
         follow(2),
+        at(
+            0,
+            0,
+            EventKind::Name {
+                thread: 7,
+                name: "other".into(),
+            },
+        ),
         switch(0, 0, LeaveReason::Unreported, 1),
         at(
             5,
@@ -628,6 +636,54 @@ fn time_of_other_threads_on_cpus_with_queued_threads_is_counted() {
     ];
     let result = analyse(SMT, Tier::Bpf.scope(), &events, 60);
     assert_eq!(result.waits.occupied_cpu_ns, 35 * MS);
+    // In 5 of them the CPU was idle.
+    let other = Occupant {
+        name: "other".into(),
+        cpu_ns: 30 * MS,
+    };
+    assert_eq!(result.occupants, [other]);
+}
+
+/// A CPU runs a compiler's processes one after the other while a thread is queued there, and then
+/// while none is.
+#[test]
+fn occupants_of_one_name_are_one() {
+    let switch = |ms, prev, next| {
+        let left = match prev {
+            1 => LeaveReason::Preempted,
+            _ => LeaveReason::Ended,
+        };
+        at(ms, 0, EventKind::Switch { prev, left, next })
+    };
+    let name = |thread, name: &str| {
+        let name = name.into();
+        at(0, 0, EventKind::Name { thread, name })
+    };
+    let events = [
+        follow(1),
+        name(7, "cc1plus"),
+        name(8, "cc1plus"),
+        name(9, "as"),
+        switch(0, 0, 1),
+        switch(10, 1, 7),
+        switch(20, 7, 8),
+        switch(40, 8, 9),
+        switch(45, 9, 1),
+        at(
+            50,
+            0,
+            EventKind::Switch {
+                prev: 1,
+                left: LeaveReason::Blocked,
+                next: 10,
+            },
+        ),
+        switch(60, 10, 0),
+    ];
+    let result = analyse(SMT, Tier::Bpf.scope(), &events, 70);
+    let occupants = result.occupants.iter();
+    let occupants: Vec<(&str, u64)> = occupants.map(|one| (&*one.name, one.cpu_ns / MS)).collect();
+    assert_eq!(occupants, [("cc1plus", 30), ("as", 5)]);
 }
 
 /// Threads with their unpacked slices: start and end.

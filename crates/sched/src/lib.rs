@@ -57,9 +57,9 @@ pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{
     AvoidableTotals, CoreSummary, CpuBuckets, CpuSlices, CpuSummary, EPISODE_NS, IdleWaiting,
-    LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingCause, SharingSpan,
-    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitCause, WaitCauseTotals,
-    WaitSpans, Waits, Wakers,
+    LeftOut, MAX_PACKED, Occupant, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingCause,
+    SharingSpan, SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitCause,
+    WaitCauseTotals, WaitSpans, Waits, Wakers,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};

@@ -42,6 +42,9 @@ pub struct Summary {
     pub waits: Waits,
     /// CPU time while an SMT sibling was busy; `None` without SMT or switches.
     pub sharing: Option<Sharing>,
+    /// Threads of other programs that ran on CPUs where followed threads were queued, those with
+    /// the most such time first; empty if not all CPUs are seen. Threads of unknown names are left out.
+    pub occupants: Vec<Occupant>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
     /// What threads were blocked in, the most often blocked process first; empty if not polled.
@@ -63,6 +66,15 @@ pub struct Summary {
 /// Time from which queuing while a CPU idles counts as an episode. Shorter times are normal for
 /// wake-ups and load balancing (the wasted cores of Lozi et al. 2016 lasted 100 ms and more).
 pub const EPISODE_NS: u64 = 1_000_000;
+
+/// Threads of one name that followed threads were queued behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occupant {
+    /// Their name.
+    pub name: Box<str>,
+    /// Their CPU time while followed threads were queued on the same CPU.
+    pub cpu_ns: u64,
+}
 
 /// Time in run queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

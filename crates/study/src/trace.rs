@@ -103,7 +103,9 @@ pub fn run_trace(
         notes: traced.notes.clone(),
         tags: plan.tags.clone(),
     };
-    let mut record = both.recorder.finish(details);
+    let mut recorder = both.recorder;
+    recorder.name_occupants(&mut |thread| machine.thread_name(thread));
+    let mut record = recorder.finish(details);
     record.figures.memory = memory::summarize(
         &traced.pages,
         traced.from_ns,
@@ -139,9 +141,13 @@ pub fn run_trace(
     Ok(record)
 }
 
-/// Names the busiest untraced processes in the findings that blame other programs, and then writes
-/// the conclusion from all findings.
+/// Names the busiest untraced processes in the findings that blame other programs, unless events
+/// name them, and then writes the conclusion from all findings.
 fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
+    if !record.figures.waits.behind.is_empty() {
+        answer::write(record);
+        return;
+    }
     let traced = record.threads.iter().filter_map(|thread| thread.process);
     let traced: BTreeSet<i32> = traced.collect();
     load::name_busiest(&mut record.header.findings, || {

@@ -32,6 +32,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let hidden = analysis.threads.hidden;
+    let occupants = analysis.threads.take_occupants();
     let ended_threads = analysis.threads.ended;
     let (by_thread, left_out) = analysis.threads.finish();
     let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {
@@ -66,6 +67,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         all_switches: sum(|cpu| cpu.switches).filter(|_| scope.has_all_cpus),
         waits,
         sharing,
+        occupants,
         idle_waiting,
         blocked: analysis.blocked.take_ranked(),
         unknown: Unknown {

@@ -41,6 +41,8 @@ struct Cpu {
     runs_own: bool,
     /// Time in which followed threads are queued on it and it runs none of them.
     occupied: ConditionTime,
+    /// The part of it that was taken already, ns.
+    taken_ns: u64,
 }
 
 /// Why a thread waits although a CPU is free.
@@ -158,6 +160,7 @@ impl Queues {
         self.episodes = IdleWaiting::default();
         for cpu in &mut self.cpus {
             cpu.occupied.restart(time_ns);
+            cpu.taken_ns = 0;
         }
     }
 
@@ -180,6 +183,16 @@ impl Queues {
             entry.runs_own = runs_own;
             entry.occupied.set(entry.queued > 0 && !runs_own, time_ns);
         }
+    }
+
+    /// The time since the last call in which followed threads were queued on the CPU while none of
+    /// them ran, ns.
+    pub(super) fn take_occupied_ns(&mut self, cpu: u32, time_ns: u64) -> u64 {
+        let Some(entry) = self.cpus.get_mut(cpu as usize) else {
+            return 0;
+        };
+        let total_ns = entry.occupied.total_ns(time_ns);
+        total_ns - std::mem::replace(&mut entry.taken_ns, total_ns)
     }
 
     /// Time of CPUs on which followed threads were queued while none of them ran, ns.

@@ -146,6 +146,8 @@ impl Analysis {
         let start_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
         cpu_state.is_fresh = false;
         let passed = now_ns.saturating_sub(start_ns);
+        let occupied_ns = self.queues.take_occupied_ns(cpu, now_ns);
+        let cpu_state = self.cpu_state(cpu);
         let slot = match cpu_state.occupant {
             Occupant::Unknown => return,
             Occupant::Idle => {
@@ -172,6 +174,7 @@ impl Analysis {
                 .add_slice(slice, &mut thread.tally.slice_index);
         } else {
             cpu_state.foreign_ns += passed;
+            thread.tally.occupied_ns += occupied_ns;
         }
         self.timeline.add_busy(cpu, thread.is_own, start_ns, now_ns);
     }

@@ -97,6 +97,8 @@ pub(super) struct Tally {
     pub(super) preemptions: u64,
     pub(super) migrations: Migrations,
     pub(super) shared_ns: u64,
+    /// Of a thread that is not followed: CPU time while followed threads were queued on its CPU.
+    pub(super) occupied_ns: u64,
     /// CPUs and the time on them, ns.
     pub(super) cpus: Vec<(u32, u64)>,
     /// Its index among the threads of the timeline's slices, once it has one.

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::super::Tid;
-use super::super::summary::ThreadSummary;
+use super::super::summary::{Occupant, ThreadSummary};
+use super::occupants::Occupants;
 use super::thread::{PartialWait, Tally, Thread};
 
 /// Limits the listed threads to those with the most CPU time.
@@ -53,6 +54,8 @@ pub(super) struct Threads {
     pub(super) waits: PartialWait,
     /// Threads whose events lack a notable part of their activity.
     pub(super) hidden: Hidden,
+    /// Threads that are not followed, and have ended.
+    occupants: Occupants,
     /// All threads are followed, until the first [`EventKind::Follow`].
     pub(super) is_everyone: bool,
 }
@@ -163,6 +166,7 @@ impl Threads {
         self.left_out = 0;
         self.waits = PartialWait::default();
         self.hidden = Hidden::default();
+        self.occupants = Occupants::default();
         self.ended_by_tid
             .values_mut()
             .for_each(|ended| *ended = None);
@@ -200,6 +204,8 @@ impl Threads {
         }
         self.free.push(slot);
         if !thread.is_own {
+            let occupied_ns = thread.tally.occupied_ns;
+            self.occupants.add(&thread.name, occupied_ns);
             return;
         }
         self.ended += u64::from(thread.is_ending && !thread.is_back);
@@ -237,6 +243,17 @@ impl Threads {
     /// Numbers of followed threads and of their processes.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.followed, self.processes.len() as u64)
+    }
+
+    /// Living threads without a name behind which followed threads were queued.
+    pub(super) fn unnamed_occupants(&mut self) -> impl Iterator<Item = &mut Thread> {
+        let living = self.slots.iter_mut().flatten();
+        living.filter(|thread| thread.name.is_empty() && thread.tally.occupied_ns > 0)
+    }
+
+    /// Takes the threads that are not followed, and have ended.
+    pub(super) fn take_occupants(&mut self) -> Vec<Occupant> {
+        std::mem::take(&mut self.occupants).finish()
     }
 
     /// Ended threads, the busiest first, and the number left out.

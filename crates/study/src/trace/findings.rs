@@ -7,6 +7,7 @@ use super::shares::{count_busy_others, describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
     Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitCauses,
+    WaitRecord,
 };
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
@@ -264,8 +265,9 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
     let severity = severity_of(figures, waited_s)?;
     (!is_rest_of_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
-            "Threads waited {} behind other programs while no CPU was free for them.",
-            describe_time(figures, waited_s)
+            "Threads waited {} behind other programs while no CPU was free for them{}.",
+            describe_time(figures, waited_s),
+            describe_occupants(&figures.waits)
         );
         let advice = "Stop or move them (pinwise top).";
         Finding::new("other_processes", severity, sentence, advice)
@@ -273,6 +275,23 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
             .with_evidence("other_processes_s", waited_s)
             .with_evidence("share", figures.share_of_threads(waited_s))
     })
+}
+
+/// At most this many programs are named.
+const MAX_NAMED: usize = 3;
+
+/// `: hog ran 62 % of that time on their CPUs, cc1plus 20 %`; empty if nobody is known.
+fn describe_occupants(waits: &WaitRecord) -> String {
+    let behind = waits.behind.iter().take(MAX_NAMED);
+    let mut named = behind.map(|one| (&one.name, percent(one.share)));
+    let Some((name, share)) = named.next() else {
+        return String::new();
+    };
+    let more = named.map(|(name, share)| format!(", {name} {share}"));
+    format!(
+        ": {name} ran {share} of the time on their CPUs{}",
+        more.collect::<String>()
+    )
 }
 
 fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {

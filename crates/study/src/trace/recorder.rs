@@ -5,11 +5,11 @@ use super::{seconds, timeline, waiters};
 use pinwise_machine::Throttling;
 use pinwise_record::{
     CoreTimeRecord, CpuTimeRecord, Header, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
-    MigrationCounts, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals, WaitBasis, WaitCauses,
-    WaitRecord,
+    MigrationCounts, OccupantRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord,
+    ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals, WaitBasis,
+    WaitCauses, WaitRecord,
 };
-use pinwise_sched::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
+use pinwise_sched::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Tid, Waits};
 use pinwise_topology::Topology;
 
 /// Takes events, in bounded memory, and makes a record of them.
@@ -67,6 +67,11 @@ impl TraceRecorder {
         for event in events {
             self.analysis.add_event(event);
         }
+    }
+
+    /// Names the other programs that are still there, if events did not.
+    pub(super) fn name_occupants(&mut self, find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>) {
+        self.analysis.name_occupants(find_name);
     }
 
     /// Makes the record and judges it. The caller adds its name, its date and the cost of tracing.
@@ -238,6 +243,7 @@ fn record_waits(summary: &Summary, quota_share: f64) -> WaitRecord {
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),
         longest_s: waits.longest_ns.map(seconds),
+        behind: record_occupants(summary),
         because: waits.causes.map(|causes| {
             let rest = |ns: u64| (1.0 - quota_share) * seconds(ns);
             let blamed = causes.scheduler + causes.mask + causes.others + causes.starting;
@@ -285,6 +291,20 @@ fn share_held_by_quota(waits: &Waits, quota: Throttling) -> f64 {
         return 0.0;
     }
     (quota.held.as_secs_f64() / seconds(waits.occupied_cpu_ns)).min(1.0)
+}
+
+/// Other programs that ran for at least this part of the time in which threads were queued.
+const MIN_OCCUPANT: f64 = 0.1;
+
+fn record_occupants(summary: &Summary) -> Vec<OccupantRecord> {
+    let whole_ns = summary.waits.occupied_cpu_ns;
+    let occupants = summary.occupants.iter().map(|occupant| OccupantRecord {
+        name: occupant.name.to_string(),
+        cpu_s: seconds(occupant.cpu_ns),
+        share: occupant.cpu_ns as f64 / whole_ns as f64,
+    });
+    let occupants = occupants.filter(|occupant| occupant.share >= MIN_OCCUPANT);
+    occupants.collect()
 }
 
 fn record_sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {

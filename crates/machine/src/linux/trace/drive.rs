@@ -36,6 +36,10 @@ const MIN_LIMIT: Duration = Duration::from_secs(1);
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 impl Tracer for LinuxMachine {
+    fn thread_name(&self, thread: Tid) -> Option<Box<str>> {
+        threads::read_name(thread)
+    }
+
     fn tiers(&mut self) -> Vec<Availability> {
         find_available_tiers()
     }
