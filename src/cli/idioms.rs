@@ -210,8 +210,14 @@ fn explain_unknown_argument(word: &str, arguments: &[OsString]) -> Option<String
         ));
     }
     if takes_program && !word.starts_with('-') {
+        let line = pinwise_workload::Command::from_line(word).ok();
+        let needs_shell = line.and_then(|command| command.find_shell_syntax(Some(word)));
+        let program = match needs_shell {
+            Some(_) => format!("sh -c {}", shell_words::quote(word)),
+            None => word.to_owned(),
+        };
         return Some(format!(
-            "unexpected argument '{word}'; write a program after --: {name} -- {word}"
+            "unexpected argument '{word}'; write a program after --: {name} -- {program}"
         ));
     }
     if let Some(instead) = find_equivalent(word, &command) {

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use super::capture::list_names;
 
 /// The lists of a process's network namespace (`proc_net(5)`).
 const LISTS: [&str; 2] = ["tcp", "tcp6"];
@@ -14,6 +17,12 @@ const LISTENS: &str = "0A";
 /// Limits how often the lists of a process are read: a busy server's are long, and it opens
 /// sockets all the time.
 const MAX_READS: u32 = 20;
+/// Limits the descriptors of a process that are looked at.
+const MAX_DESCRIPTORS: usize = 4096;
+/// Servers of a process that are named together.
+const MAX_SERVERS: usize = 2;
+/// The flag of a Unix-domain socket that accepts connections (`__SO_ACCEPTCON`).
+const ACCEPTS: u32 = 0x10000;
 
 /// A line of such a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +98,10 @@ struct KnownSockets {
     reads: u32,
     /// By inode.
     peers: BTreeMap<u64, Box<str>>,
+    /// How often a thread waited for events.
+    waits: u32,
+    /// What all sockets together are connected to.
+    all: Option<Box<str>>,
 }
 
 impl SocketPeers {
@@ -102,6 +115,83 @@ impl SocketPeers {
         }
         known.peers.get(&inode).cloned()
     }
+
+    /// What a process that waits for events may wait for, by all its sockets: `127.0.0.1:9911`, of a
+    /// server `clients of port 8080`, or both. `None` without such sockets.
+    pub(super) fn describe_all(&mut self, process: i32) -> Option<Box<str>> {
+        let known = self.processes.entry(process).or_default();
+        known.waits += 1;
+        // Connections come and go, but the lists of a busy server are long.
+        if known.waits.is_power_of_two() {
+            known.all = describe_process(process);
+        }
+        known.all.clone()
+    }
+}
+
+fn describe_process(process: i32) -> Option<Box<str>> {
+    let own = list_inodes(process);
+    if own.is_empty() {
+        return None;
+    }
+    let sockets: Vec<Socket> = list_sockets(process).collect();
+    let listens_locally = || list_local_servers(process).any(|inode| own.contains(&inode));
+    describe_together(&sockets, &own, listens_locally)
+}
+
+/// The sockets among the descriptors of a process.
+fn list_inodes(process: i32) -> BTreeSet<u64> {
+    let folder = format!("/proc/{process}/fd");
+    let names = list_names(Path::new(&folder));
+    let links = names.iter().take(MAX_DESCRIPTORS).filter_map(|name| {
+        #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
+        let link = std::fs::read_link(format!("{folder}/{name}")).ok()?;
+        parse_inode(link.to_str()?)
+    });
+    links.collect()
+}
+
+/// Unix-domain sockets that accept connections.
+fn list_local_servers(process: i32) -> impl Iterator<Item = u64> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
+    let text = std::fs::read_to_string(format!("/proc/{process}/net/unix")).unwrap_or_default();
+    let parse = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let flags = u32::from_str_radix(words.next()?, 16).ok()?;
+        let inode = words.nth(2)?.parse().ok()?;
+        (flags & ACCEPTS != 0).then_some(inode)
+    };
+    let inodes: Vec<u64> = text.lines().filter_map(parse).collect();
+    inodes.into_iter()
+}
+
+fn describe_together(
+    sockets: &[Socket],
+    own: &BTreeSet<u64>,
+    listens_locally: impl FnOnce() -> bool,
+) -> Option<Box<str>> {
+    let listening = sockets.iter().filter(|socket| socket.listens);
+    let ports: BTreeSet<u16> = listening.map(|socket| socket.local.port()).collect();
+    let mut served: Option<u16> = None;
+    let mut servers: BTreeMap<SocketAddr, usize> = BTreeMap::new();
+    for socket in sockets.iter().filter(|socket| own.contains(&socket.inode)) {
+        let port = socket.local.port();
+        if socket.listens || ports.contains(&port) {
+            served = Some(served.map_or(port, |first| first.min(port)));
+        } else {
+            *servers.entry(socket.remote).or_default() += 1;
+        }
+    }
+    let mut servers: Vec<(SocketAddr, usize)> = servers.into_iter().collect();
+    servers.sort_by_key(|(server, connections)| (std::cmp::Reverse(*connections), *server));
+    let servers = servers.iter().take(MAX_SERVERS);
+    let mut named: Vec<String> = servers.map(|(server, _)| server.to_string()).collect();
+    match served {
+        Some(port) => named.push(format!("clients of port {port}")),
+        None if listens_locally() => named.push("clients of a local socket".to_owned()),
+        None => {}
+    }
+    (!named.is_empty()).then(|| named.join(" or ").into())
 }
 
 fn describe_sockets(sockets: &[Socket]) -> BTreeMap<u64, Box<str>> {
@@ -215,6 +305,52 @@ mod tests {
             describe(&listener),
             format!("port {port} (new connections)")
         );
+    }
+
+    #[test]
+    fn all_sockets_of_a_process_tell_what_it_waits_for() {
+        let socket = |inode: u64, local: &str, remote: &str| Socket {
+            local: local.parse().unwrap(),
+            remote: remote.parse().unwrap(),
+            listens: remote.ends_with(":0"),
+            user: 0,
+            inode,
+        };
+        let sockets = [
+            socket(1, "0.0.0.0:80", "0.0.0.0:0"),
+            socket(2, "10.0.0.1:80", "10.0.0.9:5000"),
+            socket(3, "10.0.0.1:4001", "10.0.0.2:5432"),
+            socket(4, "10.0.0.1:4002", "10.0.0.3:9911"),
+            socket(5, "10.0.0.1:4003", "10.0.0.3:9911"),
+            socket(6, "10.0.0.1:4004", "10.0.0.4:1"),
+        ];
+        let describe = |own: &[u64], listens_locally: bool| {
+            let own = own.iter().copied().collect();
+            let text = describe_together(&sockets, &own, || listens_locally);
+            text.unwrap_or_default().to_string()
+        };
+        assert_eq!(describe(&[1, 2], false), "clients of port 80");
+        assert_eq!(describe(&[3], false), "10.0.0.2:5432");
+        let proxy = "10.0.0.3:9911 or 10.0.0.2:5432 or clients of port 80";
+        assert_eq!(describe(&[2, 3, 4, 5], false), proxy);
+        assert_eq!(describe(&[], true), "clients of a local socket");
+        assert_eq!(describe(&[7], false), "");
+    }
+
+    #[test]
+    fn sockets_of_a_living_process_are_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(at).unwrap();
+        let process = i32::try_from(std::process::id()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let local = folder.path().join("socket");
+        let _local = std::os::unix::net::UnixListener::bind(&local).unwrap();
+        assert!(list_inodes(process).len() >= 3);
+        let own = list_inodes(process);
+        assert!(list_local_servers(process).any(|inode| own.contains(&inode)));
+        // Other tests of this process have sockets, too.
+        assert!(SocketPeers::default().describe_all(process).is_some());
     }
 
     proptest! {

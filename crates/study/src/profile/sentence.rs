@@ -18,6 +18,21 @@ const MIN_NAMELESS_SHARE: f64 = 0.2;
 const MIN_DELAYED_SHARE: f64 = 0.1;
 /// The functions in which a runtime shows.
 const HOTTEST: usize = 5;
+/// Fewer samples in the hottest function do not show that it is the hottest.
+const MIN_TELLING: u64 = 5;
+/// The beginnings of the names of functions that collect Go's garbage.
+const COLLECTING: [&str; 8] = [
+    "internal/runtime/gc",
+    "runtime.(*gc",
+    "runtime.(*mspan).sweep",
+    "runtime.gc",
+    "runtime.greyobject",
+    "runtime.markroot",
+    "runtime.scan",
+    "runtime.wbBufFlush",
+];
+/// Garbage collection that takes this part of the CPU time is named.
+const WORTH_COLLECTING: f64 = 0.1;
 /// Kernel functions at whose end interrupts are enabled again.
 const ENABLING: [&str; 3] = [
     "finish_task_switch",
@@ -61,11 +76,38 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
             percent(first.own.share_of(total).unwrap_or_default())
         ),
     };
+    if most.own.samples < MIN_TELLING {
+        return format!(
+            "It hardly ran: {} of CPU time, {} of {} samples in {}.",
+            format_time(total),
+            most.own.samples,
+            total.samples,
+            describe_function(most)
+        );
+    }
+    let collecting = match collecting_share(profile) {
+        share if share < WORTH_COLLECTING => String::new(),
+        share => format!(
+            "; in all, Go's garbage collection takes {} (a larger GOGC or GOMEMLIMIT takes less)",
+            percent(share)
+        ),
+    };
     format!(
-        "{} is spent in {}{beside}.",
+        "{} is spent in {}{beside}{collecting}.",
         describe_share(most.own, total),
         describe_function(most)
     )
+}
+
+/// The part of the CPU time that Go spends to find and free unused memory.
+fn collecting_share(profile: &Profile) -> f64 {
+    let collects = |time: &&FunctionTime| {
+        let name = &time.function.name;
+        COLLECTING.iter().any(|start| name.starts_with(start))
+    };
+    let own = profile.functions.iter().filter(collects);
+    let shares = own.map(|time| time.own.share_of(profile.total).unwrap_or_default());
+    shares.sum()
 }
 
 /// Is it a function of the kernel at whose end interrupts are enabled again?
@@ -306,5 +348,25 @@ mod tests {
             profile_sentence(Scene::new("/bin/prog")),
             "No sample fell into its CPU time."
         );
+    }
+
+    #[test]
+    fn a_function_with_few_samples_is_no_headline() {
+        let scene = Scene::new("/bin/prog").stack(&["main", "one"], 2);
+        assert_eq!(
+            profile_sentence(scene.stack(&["main", "other"], 1)),
+            "It hardly ran: 3.00 ms of CPU time, 2 of 3 samples in one."
+        );
+    }
+
+    #[test]
+    fn garbage_collection_of_go_is_summed_up() {
+        let scene = Scene::new("/bin/prog")
+            .stack(&["runtime.gcBgMarkWorker", "runtime.scanobject"], 20)
+            .stack(&["runtime.gcBgMarkWorker", "runtime.greyobject"], 15)
+            .stack(&["main.main", "runtime.mallocgc"], 25);
+        let sentence = profile_sentence(scene.stack(&["main.main"], 40));
+        let end = "is spent in main.main; in all, Go's garbage collection takes 35.0 % (a larger GOGC or GOMEMLIMIT takes less).";
+        assert!(sentence.ends_with(end), "{sentence}");
     }
 }

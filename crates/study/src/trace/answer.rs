@@ -13,6 +13,7 @@ use pinwise_record::{
     TraceTier,
 };
 use pinwise_topology::CpuSet;
+use std::net::SocketAddr;
 
 /// A smaller share is not named.
 const NAMED: f64 = 0.005;
@@ -21,7 +22,7 @@ const SEPARATE: f64 = 0.05;
 /// Who waits for events for this part of the time may have nothing to do.
 const IDLE: f64 = 0.95;
 /// Peers of a server's sockets.
-const SERVES: [&str; 2] = ["clients of port", "(new connections)"];
+const SERVES: [&str; 2] = ["clients of", "(new connections)"];
 
 /// Fills in the answer of a record with all its findings; of a whole machine, which is no program,
 /// there is none.
@@ -67,18 +68,29 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Waiting(BlockedIn::Stopped) => "Stopped by a signal or a debugger".to_owned(),
         Cause::Waiting(what) => {
             let wait = waiters::describe_wait(&record.blocked, what);
-            let may_be_idle = may_be_idle(record, times);
-            let start = match may_be_idle {
-                true => "Idle, as a server without requests, or held up",
-                false => "Held up",
-            };
-            format!("{start} by waiting for {wait}")
+            match (
+                may_be_idle(record, times),
+                wait.split_once(" or clients of"),
+            ) {
+                (true, Some((servers, _))) => format!(
+                    "Held up by waiting for {servers}, or idle, as a server without requests"
+                ),
+                (true, None) if serves(&wait) => {
+                    format!("Idle, as a server without requests, or held up by waiting for {wait}")
+                }
+                (true, None) => format!("Idle, or held up by waiting for {wait}"),
+                (false, _) => format!("Held up by waiting for {wait}"),
+            }
         }
         Cause::Blocked if is_go(record) => {
             "Its goroutines mostly wait, and not for CPUs".to_owned()
         }
         Cause::Blocked if may_be_idle(record, times) => {
-            "Idle, as a server without requests, or held up".to_owned()
+            let place = waiters::main_place(&record.blocked, &BlockedIn::Events);
+            match serves(place) {
+                true => "Idle, as a server without requests, or held up".to_owned(),
+                false => "Idle, or held up".to_owned(),
+            }
         }
         Cause::Blocked if times.is_much_queued() => "Mostly blocked".to_owned(),
         Cause::Blocked => "Mostly blocked, not short of CPUs".to_owned(),
@@ -131,13 +143,27 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
     })
 }
 
+/// The server whose answers threads mostly waited for.
+fn find_server(record: &TraceRecord, what: &BlockedIn) -> Option<SocketAddr> {
+    if !matches!(what, BlockedIn::Events | BlockedIn::Socket) {
+        return None;
+    }
+    let place = waiters::main_place(&record.blocked, what);
+    place.split(" or ").next()?.parse().ok()
+}
+
+/// Is this what a server waits for that has no requests?
+fn serves(wait: &str) -> bool {
+    SERVES.iter().any(|at| wait.contains(at))
+}
+
 /// Did its threads mostly wait for what a server without requests waits for?
 fn may_be_idle(record: &TraceRecord, times: &Times) -> bool {
     let is_idle = |what: &BlockedIn| match what {
-        BlockedIn::Events | BlockedIn::Signal => true,
-        BlockedIn::Socket => {
-            let wait = waiters::describe_wait(&record.blocked, what);
-            SERVES.iter().any(|at| wait.contains(at))
+        BlockedIn::Signal => true,
+        BlockedIn::Events | BlockedIn::Socket => {
+            let place = waiters::main_place(&record.blocked, what);
+            serves(place) || *what == BlockedIn::Events && place.is_empty()
         }
         _ => false,
     };
@@ -150,16 +176,33 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
     match (by, find_mask(record)) {
         (QueuedBy::Others, Some(cpus)) => {
             let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+            let mostly =
+                name_occupant(record).map_or_else(String::new, |name| format!(", mostly {name},"));
             format!(
-                "Held up by other programs on {noun} {cpus}, to which its affinity mask keeps it"
+                "Held up by other programs{mostly} on {noun} {cpus}, to which its affinity mask keeps it"
             )
         }
         (QueuedBy::OwnThreads, _) => match count_busy_others(record) {
             Some(cpus) => format!("Short of CPUs, of which other programs kept {cpus:.1} busy"),
             None => by.headline().to_owned(),
         },
+        (QueuedBy::Others, None) => match name_occupant(record) {
+            Some(name) => format!("{}, mostly {name}", by.headline()),
+            None => by.headline().to_owned(),
+        },
         _ => by.headline().to_owned(),
     }
+}
+
+/// A program that ran for this part of the time in which threads were queued is named.
+const MOSTLY: f64 = 0.5;
+
+/// The program that mostly ran where threads were queued.
+fn name_occupant(record: &TraceRecord) -> Option<&str> {
+    let first = record.figures.waits.behind.first();
+    first
+        .filter(|one| one.share >= MOSTLY)
+        .map(|one| one.name.as_str())
 }
 
 /// The CPUs that all threads may use, if those are not all CPUs.
@@ -215,7 +258,10 @@ fn describe_one_thread(record: &TraceRecord, thread: &ThreadRecord, is_limit: bo
 
 /// The parts of the time, the largest first, as shares.
 fn list_times(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<String> {
-    let all_s = times.all_s();
+    // Go parks threads that it does not need.
+    let are_parked = is_go(record) && !matches!(cause, Cause::Blocked);
+    let mut rest_s = if are_parked { 0.0 } else { times.blocked_s };
+    let all_s = times.ran_s + times.queued_s + rest_s;
     let cause = match cause {
         Cause::Lock => Some(BlockedIn::Mutex),
         Cause::Waiting(what) => Some(what.clone()),
@@ -225,7 +271,6 @@ fn list_times(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<
         (times.ran_s, "running".to_owned()),
         (times.queued_s, "waiting for a CPU".to_owned()),
     ];
-    let mut rest_s = times.blocked_s;
     for (what, part_s) in &times.kinds {
         let is_cause = cause.as_ref() == Some(what);
         if is_cause || *part_s >= SEPARATE * all_s {
@@ -298,6 +343,7 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         (None, Cause::SharedCores(_)) => &["avoidable_smt_sharing"],
         (None, Cause::Lock) => &["lock_waits"],
         (None, Cause::Waiting(BlockedIn::Child)) => &[],
+        (None, Cause::Waiting(what)) if find_server(record, what).is_some() => &[],
         (None, Cause::Waiting(_) | Cause::Blocked) => &["blocked"],
         (None, _) => &[],
     };
@@ -312,7 +358,13 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         Cause::Queued(QueuedBy::Others) if find_mask(record).is_some() => advise_mask(record),
         Cause::Queued(_) if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Queued(_) => advise_spin_attach(record),
-        _ if advised.is_some() || is_simulated => None,
+        _ if is_simulated => None,
+        Cause::Work if advised.is_some() && times.is_much_queued() => {
+            let profile = advise_profile(record, "it runs", "");
+            let said: Vec<String> = profile.into_iter().chain(advised).collect();
+            return said.join(". ");
+        }
+        _ if advised.is_some() => None,
         Cause::Work if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Work if !never_blocks(record) => advise_profile(record, "it runs", ""),
         Cause::Work => advise_profile(record, "it runs", "").map(with_spin_attach),
@@ -330,7 +382,13 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         }
         Cause::Waiting(BlockedIn::Child) => advise_profile(record, "its children run", ""),
         Cause::Deadlock => advise_stacks(record),
-        Cause::Waiting(_) | Cause::Blocked | Cause::Lock => advise_waits(record),
+        Cause::Waiting(what) => match find_server(record, what) {
+            Some(server) => Some(format!(
+                "Look at what answers at {server}; the connections: ss -tnp dst {server}"
+            )),
+            None => advise_waits(record),
+        },
+        Cause::Blocked | Cause::Lock => advise_waits(record),
         Cause::SharedCores(_) => None,
     };
     let said: Vec<String> = advised.into_iter().chain(more).collect();
@@ -346,8 +404,9 @@ fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
 
 /// How to see who holds the locks.
 fn advise_stacks(record: &TraceRecord) -> Option<String> {
-    let TraceSource::Process { pid, .. } = record.source else {
-        return None;
+    let pid = match record.source {
+        TraceSource::Process { pid, .. } => pid.to_string(),
+        _ => "PID".to_owned(),
     };
     Some(format!(
         "All stacks: gdb -p {pid} -batch -ex 'thread apply all bt'"

@@ -22,6 +22,8 @@ const MIN_LOOKS: u64 = 5;
 const HELD_BLOCKED: f64 = 0.5;
 /// It was mostly in what this part of the looks found.
 const HELD_IN: f64 = 0.8;
+/// A shorter wait for a lock is no deadlock.
+const MIN_DEADLOCK_S: f64 = 0.5;
 /// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
 /// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
@@ -82,8 +84,11 @@ pub(super) fn advise_waits(record: &TraceRecord) -> Option<String> {
 /// How to see what the threads of a runtime wait for, which its system calls do not show; and how
 /// to continue a process that is stopped.
 pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
-    let TraceSource::Process { pid, .. } = record.source else {
-        return None;
+    // Of a command, the process is gone by now.
+    let pid = match record.source {
+        TraceSource::Process { pid, .. } => pid.to_string(),
+        TraceSource::Command { .. } => "PID, while it runs".to_owned(),
+        TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
     let first = split_blocked(record).into_iter().next();
     match first {
@@ -94,9 +99,12 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
             "The lines that hold it: py-spy top --gil --pid {pid}"
         )),
         _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
-        _ if is_go(record) => Some(format!(
-            "What it runs: pinwise profile --pid {pid}; where goroutines wait: its mutex profile (runtime.SetMutexProfileFraction, net/http/pprof)."
-        )),
+        _ if is_go(record) => {
+            let target = record.source.target()?;
+            Some(format!(
+                "Where goroutines wait: its goroutine profile (net/http/pprof, /debug/pprof/goroutine?debug=1); what they run: pinwise profile {target}"
+            ))
+        }
         _ if is_postgres(record) => Some(
             "What its backends wait for: SELECT pid, wait_event_type, wait_event, query FROM pg_stat_activity;"
                 .to_owned(),
@@ -194,21 +202,8 @@ fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
     let at_lock = list_active(&record.blocked);
     let at_lock = at_lock.filter(|thread| share_in(thread, &BlockedIn::Mutex) > 0.0);
     let at_lock: Vec<&BlockedThread> = at_lock.collect();
-    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let most_looks = all.map(|thread| thread.looks).max()?;
-    let waited_s = |thread: &BlockedThread| {
-        let known = record
-            .threads
-            .iter()
-            .find(|one| one.thread == thread.thread);
-        let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
-        // Of a thread that lived for a part of the trace there are fewer looks.
-        let lived = thread.looks as f64 / most_looks as f64;
-        let blocked_s = lived * (record.elapsed_s - awake_s).max(0.0);
-        blocked_s * share_in(thread, &BlockedIn::Mutex)
-    };
-    let waited_s = at_lock.iter().map(|one| waited_s(one)).fold(0.0, f64::max);
-    if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s {
+    let waited_s = longest_wait_for_locks_s(record);
+    if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s || is_deadlock(record) {
         return None;
     }
     let mut parts = waiters::sum_parts(at_lock.into_iter());
@@ -218,6 +213,44 @@ fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
     let first = first.filter(|part| part.what != BlockedIn::Unknown);
     let first = first.filter(|part| part.looks as f64 >= HELD_IN * looks as f64);
     Some(first.map(|part| part.what))
+}
+
+/// How long the thread waited for locks that did so the longest, seconds.
+fn longest_wait_for_locks_s(record: &TraceRecord) -> f64 {
+    let waits = list_active(&record.blocked)
+        .map(|thread| thread_blocked_s(record, thread) * share_in(thread, &BlockedIn::Mutex));
+    waits.fold(0.0, f64::max)
+}
+
+/// How long a thread was blocked, seconds.
+fn thread_blocked_s(record: &TraceRecord, thread: &BlockedThread) -> f64 {
+    let known = record
+        .threads
+        .iter()
+        .find(|one| one.thread == thread.thread);
+    let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
+    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let most_looks = all.map(|thread| thread.looks).max().unwrap_or(0).max(1);
+    // Of a thread that lived for a part of the trace there are fewer looks.
+    let lived = thread.looks as f64 / most_looks as f64;
+    lived * (record.elapsed_s - awake_s).max(0.0)
+}
+
+/// Can nobody have held the lock that a thread waited for? Who holds one is awake meanwhile, or
+/// waits for something else: all threads together did so for less than half of that time.
+pub(super) fn is_deadlock(record: &TraceRecord) -> bool {
+    let waited_s = longest_wait_for_locks_s(record);
+    let figures = &record.figures;
+    let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
+    let awake_s = figures.totals.cpu_s + figures.waits.total_s.unwrap_or(0.0) + held_back_s;
+    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
+    // A thread that awaits the end of another hardly holds a lock.
+    let elsewhere = |thread: &BlockedThread| {
+        let share = share_in(thread, &BlockedIn::Mutex) + share_in(thread, &BlockedIn::Thread);
+        thread_blocked_s(record, thread) * (1.0 - share)
+    };
+    let elsewhere_s: f64 = all.map(elsewhere).sum();
+    waited_s >= MIN_DEADLOCK_S && awake_s + elsewhere_s < HELD_BLOCKED * waited_s
 }
 
 /// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`

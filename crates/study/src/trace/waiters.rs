@@ -27,6 +27,8 @@ const NOTABLE: f64 = 0.1;
 const NAMED: usize = 3;
 /// Fewer wake-ups say too little about who wakes whom.
 pub(super) const MIN_WAKES: u64 = 20;
+/// Fewer wake-ups of a thread do not show which others it waits for.
+const MIN_PARTNER_WAKES: u64 = 5;
 /// The function of Python that takes the lock inside its locks, conditions, events and queues.
 pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
 /// The function of Python that takes its global lock.
@@ -87,6 +89,7 @@ fn list_threads(
             .map_or_else(String::new, |t| t.name.clone()),
         times,
     };
+    let partners = list_partners(summary);
     let threads = seen.threads.iter().filter_map(|(&thread, seen)| {
         let looks = seen.looks.iter();
         let parts = rank(looks.map(|(&what, &looks)| (what.into(), looks)));
@@ -104,7 +107,8 @@ fn list_threads(
             what: parts.first()?.what.clone(),
             parts,
             // Those that are not listed were awake for less than those that are.
-            is_idle: known.is_none_or(|thread| thread.is_idle(summary.idle_divisor)),
+            is_idle: known.is_none_or(|thread| thread.is_idle(summary.idle_divisor))
+                && !partners.contains(&thread),
             places: rank_places(&seen.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,
@@ -113,6 +117,25 @@ fn list_threads(
     let mut threads: Vec<BlockedThread> = threads.collect();
     threads.sort_by_key(|thread| (thread.is_idle, Reverse(thread.looks), thread.thread));
     threads
+}
+
+/// Threads that others with a part in what happened wait for, by their wake-ups: they have one, too,
+/// however little they run.
+fn list_partners(summary: &Summary) -> BTreeSet<Tid> {
+    if summary.wakeups.is_none() {
+        return BTreeSet::new();
+    }
+    let threads = summary.by_thread.iter();
+    let active = threads.filter(|thread| !thread.is_idle(summary.idle_divisor));
+    let partners = active.flat_map(|thread| {
+        let by = &thread.wakers.threads;
+        let all: u64 = by.iter().map(|(_, times)| times).sum();
+        let notable = by.iter().filter(move |(_, times)| {
+            all >= MIN_PARTNER_WAKES && *times as f64 >= NOTABLE * all as f64
+        });
+        notable.map(|(waker, _)| *waker)
+    });
+    partners.collect()
 }
 
 fn rank_places(seen: &BTreeMap<(pinwise_sched::BlockedIn, Box<str>), u64>) -> Vec<BlockedPlace> {
@@ -238,6 +261,7 @@ pub(super) fn describe_wait(blocked: &[BlockedRecord], what: &BlockedIn) -> Stri
     }
     let places = name_places(blocked, what);
     match what {
+        BlockedIn::Events if !most.is_empty() => most.to_owned(),
         // What it is shows there.
         BlockedIn::Condition if !places.is_empty() => format!("work or another thread{places}"),
         _ => format!("{}{places}", what.words()),

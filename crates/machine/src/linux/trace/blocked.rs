@@ -106,7 +106,10 @@ pub(super) fn find_wait_place(
     PlaceFinder { functions, sockets }: &mut PlaceFinder,
 ) -> (Option<Box<str>>, BlockedIn) {
     let has_place = waits_for_others(what)
-        || matches!(what, BlockedIn::Timer | BlockedIn::Socket | BlockedIn::Pipe);
+        || matches!(
+            what,
+            BlockedIn::Timer | BlockedIn::Socket | BlockedIn::Pipe | BlockedIn::Events
+        );
     let Some(call) = text.filter(|_| has_place).and_then(parse_call) else {
         return (None, what);
     };
@@ -117,12 +120,34 @@ pub(super) fn find_wait_place(
             return (peer, what);
         }
     }
+    if what == BlockedIn::Events {
+        let lock = read_title(found.process).and_then(|title| read_database_wait(&title));
+        return (lock.or_else(|| sockets.describe_all(found.process)), what);
+    }
     if !waits_for_others(what) {
         return (functions.find_named(found.process, call), what);
     }
     let (place, kind) = functions.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
+}
+
+fn read_title(process: i32) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    let bytes = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What a backend of PostgreSQL waits for, by the title that it gives itself: `postgres: user base
+/// [local] UPDATE waiting` while it waits for a lock.
+fn read_database_wait(title: &str) -> Option<Box<str>> {
+    let title = title.trim_end_matches(['\0', ' ']);
+    let state = title.strip_prefix("postgres: ")?;
+    if state.ends_with(" waiting") {
+        return Some("a row or table lock of PostgreSQL".into());
+    }
+    let has_client = state.ends_with(" idle") || state.ends_with(" idle in transaction");
+    has_client.then(|| "clients of this backend".into())
 }
 
 const fn waits_for_others(what: BlockedIn) -> bool {

@@ -1,14 +1,12 @@
 //! What the time of a program's threads was mostly lost to.
 
-use super::super::blocking::{is_awake, split_blocked};
+use super::super::blocking::{is_awake, is_deadlock, split_blocked};
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
 use pinwise_record::{BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord};
 
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
-/// Nearly all.
-const ALL: f64 = 0.999;
 /// A program in Go works if this many of its threads ran or waited for a CPU on average.
 const GO_AWAKE: f64 = 0.5;
 /// Waits for a lock, or for a CPU, of this part of all time are named beside a larger cause.
@@ -27,6 +25,8 @@ const TURNS_AWAKE: f64 = 0.85;
 const LARGEST_TURN: f64 = 0.6;
 /// … and other programs, which may have held the second CPU, took less than this part of it.
 const HINDERED: f64 = 0.25;
+/// Threads that take turns wake each other, and then wait for a CPU for less than this part of it.
+const CROWDED: f64 = 0.5;
 
 /// Why threads were mostly queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
         waiters::is_go(record) && times.ran_s + times.queued_s >= GO_AWAKE * record.elapsed_s;
     if !are_parked && times.blocked_s > times.ran_s + times.queued_s {
         return match times.kinds.first() {
-            _ if is_deadlock(times) => Cause::Deadlock,
+            Some((BlockedIn::Mutex, _)) if is_deadlock(record) => Cause::Deadlock,
             _ if wait_for_python(record, times) => Cause::Turns,
             Some((BlockedIn::Mutex, _)) => Cause::Lock,
             Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
@@ -178,14 +178,6 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
         (false, Some(share)) => Cause::SharedCores(share),
         (false, None) => Cause::Work,
     }
-}
-
-/// Did all threads wait for locks while none of them, a holder, did anything?
-fn is_deadlock(times: &Times) -> bool {
-    let kinds = times.kinds.as_slice();
-    let are_locks =
-        matches!(kinds, [(BlockedIn::Mutex, part_s)] if *part_s >= ALL * times.blocked_s);
-    are_locks && times.blocked_s >= ALL * times.all_s()
 }
 
 /// The only thread that was awake all the time, if the others mostly waited meanwhile.
@@ -279,7 +271,10 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         .threads
         .iter()
         .filter_map(|thread| thread.allowed.as_deref());
-    let hindered_s = match record.figures.waits.because {
+    // Threads of one program that are ready at once could have run at once.
+    let because = record.figures.waits.because;
+    let crowded_s = because.map_or(0.0, |causes| causes.own_threads_s);
+    let hindered_s = match because {
         Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
         None => times.queued_s,
     };
@@ -292,6 +287,7 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         && record.host.counts.cpus > 1
         && !allowed.any(has_one_cpu)
         && hindered_s < HINDERED * times.ran_s
+        && crowded_s < CROWDED * times.ran_s
         && record
             .figures
             .throttled

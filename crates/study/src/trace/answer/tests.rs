@@ -421,13 +421,14 @@ fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
     assert!(
         beside
             .advice
-            .starts_with("Other programs kept 0.8 CPUs busy: stop or move them"),
+            .contains("Other programs kept 0.8 CPUs busy: stop or move them"),
         "{beside:?}"
     );
     let alone = judge(0.0);
     let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
     assert!(alone.sentence.starts_with(start), "{alone:?}");
-    assert_eq!(alone.advice, "Fewer threads may be as fast.");
+    let advice = "What it runs: pinwise profile --pid 7. Fewer threads may be as fast.";
+    assert_eq!(alone.advice, advice);
 }
 
 #[test]
@@ -475,7 +476,7 @@ fn programs_of_go_and_python_are_looked_at_with_their_own_tools() {
         &record,
         "Its goroutines mostly wait, and not for CPUs: its threads spent 92.0 % of their time \
          blocked and 8.0 % running.",
-        "runtime.SetMutexProfileFraction",
+        "/debug/pprof/goroutine?debug=1",
     );
     name_places(&mut record, "time_sleep (libpython3.11.so.1.0)");
     conclude(&mut record);
@@ -539,9 +540,50 @@ fn threads_that_all_wait_for_locks_may_be_in_a_deadlock() {
 fn a_server_whose_master_awaits_signals_may_be_idle() {
     let master = life(7, "nginx", 0.0, &[(BlockedIn::Signal, 50)]);
     let worker = life(8, "nginx", 0.01, &[(BlockedIn::Events, 50)]);
-    let verdict = trace(&[master, worker]).verdict();
-    assert!(
-        verdict.starts_with("Idle, as a server without requests"),
-        "{verdict}"
+    let mut record = trace(&[master, worker]);
+    let mut judge = |place: &str| {
+        name_places(&mut record, place);
+        conclude(&mut record);
+        record.verdict()
+    };
+    let verdict = judge("clients of port 80");
+    let start = "Idle, as a server without requests, or held up: ";
+    assert!(verdict.starts_with(start), "{verdict}");
+    let proxy = [life(8, "nginx", 0.01, &[(BlockedIn::Events, 50)])];
+    let mut record = trace(&proxy);
+    name_places(&mut record, "10.0.0.2:9911 or clients of port 80");
+    conclude(&mut record);
+    check(
+        &record,
+        "Held up by waiting for 10.0.0.2:9911, or idle, as a server without requests: it spent \
+         99.8 % of its time waiting for them.",
+        "ss -tnp dst 10.0.0.2:9911",
     );
+}
+
+#[test]
+fn a_client_is_held_up_by_its_server() {
+    let mut record = trace(&[life(7, "client", 0.01, &[(BlockedIn::Events, 50)])]);
+    name_places(&mut record, "10.0.0.2:5432");
+    conclude(&mut record);
+    let start = "Held up by waiting for 10.0.0.2:5432: it spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    name_places(&mut record, "a row or table lock of PostgreSQL");
+    conclude(&mut record);
+    let start = "Held up by waiting for a row or table lock of PostgreSQL: it spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
+#[test]
+fn threads_that_soon_wait_for_locks_for_good_may_be_in_a_deadlock() {
+    // They slept for a moment at first.
+    let looks = [(BlockedIn::Mutex, 40), (BlockedIn::Timer, 3)];
+    let lives = [20, 21].map(|thread| life(thread, "worker", 0.0, &looks));
+    let verdict = trace(&lives).verdict();
+    assert!(verdict.starts_with("Perhaps a deadlock"), "{verdict}");
+    // One of four sleeps while it holds the lock.
+    let looks = [(BlockedIn::Mutex, 30), (BlockedIn::Timer, 10)];
+    let lives = [20, 21, 22, 23].map(|thread| life(thread, "worker", 0.0, &looks));
+    let verdict = trace(&lives).verdict();
+    assert!(verdict.starts_with("Held up by a lock"), "{verdict}");
 }
