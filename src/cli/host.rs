@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use super::Exit;
 use super::args::{Global, RunArgs};
 use super::bound;
+use super::maps::{describe_moving, load_newest_map};
 use super::ranks;
 use super::terminal::Terminal;
 use pinwise_doctor::{Examined, diagnose};
@@ -29,6 +30,7 @@ pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result
     }
     let (topology, _) = linux::discover()?;
     let usage = linux::watch_usage(WATCH_TIME);
+    let map = load_newest_map(global, &topology, &global.machine.to_string());
     let examined = Examined {
         facts: HostFacts {
             perf_refusal: linux::perf_refusal(),
@@ -36,6 +38,7 @@ pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result
         },
         topology,
         usage,
+        moving: map.as_ref().and_then(describe_moving).map(str::to_owned),
     };
     let mut record = diagnose(&examined);
     load::name_busiest(&mut record.findings, linux::find_busiest);

@@ -49,15 +49,20 @@ pub(super) fn load_maps_of_this_boot(
     Ok(maps)
 }
 
-/// That the wiring moves, by a map of this boot: what a placement gains may change with it.
-pub(super) fn find_moving(known: &TopologyRecord) -> Option<Finding> {
+/// How the wiring moved while this map was measured; `None` if it did not.
+pub(super) fn describe_moving(known: &TopologyRecord) -> Option<&str> {
     let mut verdicts = known.measured.as_ref()?.verdicts.iter();
     let moving = verdicts.find(|verdict| {
         verdict.level == LevelName::Placement && verdict.verdict == Agreement::Contradicted
     })?;
+    Some(&moving.measured)
+}
+
+/// That the wiring moves, by a map of this boot: what a placement gains may change with it.
+pub(super) fn find_moving(known: &TopologyRecord) -> Option<Finding> {
     let sentence = format!(
         "The wiring moves in this boot, and with it what cores and caches gain. {}",
-        moving.measured
+        describe_moving(known)?
     );
     let advice = "Compare again later: a gain that stays does not depend on it.";
     Some(Finding::new(

@@ -106,7 +106,11 @@ fn store_and_show(
 
 /// Prints a trace, new or stored.
 pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::render_trace)
+    let show = match terminal.is_verbose() {
+        true => pinwise_report::render_trace,
+        false => pinwise_report::render_trace_answer,
+    };
+    terminal.show(record, show)
 }
 
 /// Parses `--tier`.

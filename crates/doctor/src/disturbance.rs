@@ -77,14 +77,22 @@ pub(crate) fn check_virtual_machine(examined: &Examined) -> CheckOutcome {
     let Some(hypervisor) = &examined.topology.identity.hypervisor else {
         return InOrder("virtual_machine");
     };
-    Found(
-        warning(
-            "virtual_machine",
-            format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."),
+    let (sentence, advice) = match &examined.moving {
+        Some(moving) => (
+            format!(
+                "This is a virtual machine ({hypervisor}), and its CPUs float over the host's: {moving}"
+            ),
+            "Ask for pinned vCPUs. Trust randomised comparisons more than the reported topology.",
+        ),
+        None => (
+            format!(
+                "This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."
+            ),
             "Whether they do: pinwise topology --measure --watch 60s. Trust randomised comparisons more than the reported topology.",
-        )
-        .with_evidence("hypervisor", hypervisor.as_str()),
-    )
+        ),
+    };
+    let finding = warning("virtual_machine", sentence, advice);
+    Found(finding.with_evidence("hypervisor", hypervisor.as_str()))
 }
 
 pub(crate) fn check_quota(examined: &Examined) -> CheckOutcome {

@@ -23,6 +23,8 @@ pub struct Examined {
     pub topology: Topology,
     /// CPU time at the start and the end of a short wait.
     pub usage: Option<(Usage, Usage)>,
+    /// How a map that was measured in this boot saw the wiring move, as a sentence.
+    pub moving: Option<String>,
 }
 
 /// The result of a check.
@@ -130,6 +132,24 @@ mod tests {
             topology: Topology::from_synthetic("core:2 pu:1").unwrap(),
             ..Examined::default()
         }
+    }
+
+    #[test]
+    fn a_virtual_machine_that_was_seen_to_float_is_not_said_to_do_so_perhaps() {
+        let mut examined = quiet_host();
+        examined.topology.identity.hypervisor = Some("kvm".to_owned());
+        let describe = |examined: &Examined| {
+            let finding = diagnose(examined).findings.remove(0);
+            format!("{} {}", finding.sentence, finding.advice)
+        };
+        assert!(describe(&examined).contains("may float"));
+        examined.moving = Some("It changed 5 times in 75 s.".to_owned());
+        let text = describe(&examined);
+        assert!(
+            text.contains("float over the host's: It changed 5"),
+            "{text}"
+        );
+        assert!(!text.contains("--watch"), "{text}");
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub trait Tracer: CommandRunner {
         listener: &mut dyn Listener,
     ) -> Result<TraceResult, MachineError>;
 
-    /// A living thread's name, as the kernel has cut it; `None` if there is no such thread.
-    fn thread_name(&self, _thread: Tid) -> Option<Box<str>> {
+    /// The name of the process of a living thread, as the kernel has cut it; `None` if there is none.
+    fn process_name(&self, _thread: Tid) -> Option<Box<str>> {
         None
     }
 

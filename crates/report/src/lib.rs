@@ -96,7 +96,7 @@ pub use spin::{
 pub use style::{Palette, lay_out_for_columns, visible, visible_data, visible_lines};
 pub use table::Table;
 pub use topology::render_topology;
-pub use trace::{render_tiers, render_trace};
+pub use trace::{render_tiers, render_trace, render_trace_answer};
 pub use trace_events::{TraceCsv, TracePerfetto};
 pub use wiring::render_replay;
 pub use xml::render_topology_xml;

@@ -4,10 +4,10 @@ use super::comparison::{describe_findings, render_answer};
 use super::style::{Palette, name_cpus, paragraph, shorten, table, visible};
 use super::trace_blocked::describe_blocked;
 use super::trace_interrupts::describe_interrupts;
-use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
+use pinwise_format::{bytes, count, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
-    Bound, CpuTimeRecord, LowerBound, MemoryRecord, MigrationCounts, ThreadRecord, TierRecord,
-    TraceRecord, TraceSource, TraceTier, WaitBasis, WaitCauses,
+    Bound, CpuTimeRecord, Finding, LowerBound, MemoryRecord, MigrationCounts, Severity,
+    ThreadRecord, TierRecord, TraceRecord, TraceSource, TraceTier, WaitBasis, WaitCauses,
 };
 use pinwise_sched::Tier;
 
@@ -19,7 +19,44 @@ const STRIP_WIDTH: usize = 40;
 /// Bars for a share in eighths.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A trace for a terminal.
+/// A trace that has just ended, for a terminal: its threads, its CPUs, and what is wrong, the answer
+/// last. [`render_trace`] also shows the figures, notes and where the events are from.
+#[must_use]
+pub fn render_trace_answer(record: &TraceRecord, palette: Palette) -> String {
+    let title = paragraph("", "  ", &format_title(record));
+    let mut out = format!("{}\n", palette.strong(&title));
+    if record.figures.lost.records > 0 {
+        out += &format!("{}\n", paragraph("", "  ", &describe_origin(record)));
+    }
+    out += &format_threads_table(record);
+    out += &format_cpus_table(record);
+    out += &describe_interrupts(record.interrupts.as_ref(), &record.source);
+    let (notes, mut grave): (Vec<Finding>, Vec<Finding>) = record
+        .findings
+        .iter()
+        .cloned()
+        .partition(|finding| finding.severity == Severity::Note);
+    // The answer says it again.
+    let answer = record.answer.as_ref();
+    for finding in &mut grave {
+        if answer.is_some_and(|answer| answer.advice.contains(&finding.advice)) {
+            finding.advice.clear();
+        }
+    }
+    out += &describe_findings(&grave, palette);
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    let notes = match notes.len() {
+        0 => String::new(),
+        notes => format!(" and {}", count(notes, "note")),
+    };
+    let line = format!("All figures{notes}: -v. {}", palette.record(&record.id));
+    out += &palette.faint(&format!("\n{line}\n"));
+    out + &answer.map_or_else(String::new, |answer| render_answer(answer, palette))
+}
+
+/// A whole trace for a terminal.
 #[must_use]
 pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
     let mut out = format!(

@@ -664,11 +664,20 @@ fn occupants_of_one_name_are_one() {
         name(7, "cc1plus"),
         name(8, "cc1plus"),
         name(9, "as"),
+        name(10, "optimise"),
+        at(
+            0,
+            0,
+            EventKind::Known {
+                thread: 10,
+                process: 9,
+            },
+        ),
         switch(0, 0, 1),
         switch(10, 1, 7),
         switch(20, 7, 8),
-        switch(40, 8, 9),
-        switch(45, 9, 1),
+        switch(40, 8, 10),
+        switch(45, 10, 1),
         at(
             50,
             0,

@@ -104,7 +104,7 @@ pub fn run_trace(
         tags: plan.tags.clone(),
     };
     let mut recorder = both.recorder;
-    recorder.name_occupants(&mut |thread| machine.thread_name(thread));
+    recorder.name_occupants(&mut |thread| machine.process_name(thread));
     let mut record = recorder.finish(details);
     record.figures.memory = memory::summarize(
         &traced.pages,

@@ -22,6 +22,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     analysis.count_up_to_end();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
+    let occupants = analysis.threads.take_occupants();
     for slot in analysis.threads.living() {
         analysis.retire(slot);
     }
@@ -32,7 +33,6 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let hidden = analysis.threads.hidden;
-    let occupants = analysis.threads.take_occupants();
     let ended_threads = analysis.threads.ended;
     let (by_thread, left_out) = analysis.threads.finish();
     let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {

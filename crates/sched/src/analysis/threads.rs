@@ -204,8 +204,8 @@ impl Threads {
         }
         self.free.push(slot);
         if !thread.is_own {
-            let occupied_ns = thread.tally.occupied_ns;
-            self.occupants.add(&thread.name, occupied_ns);
+            let name = self.name_of_process(&thread);
+            self.occupants.add(&name, thread.tally.occupied_ns);
             return;
         }
         self.ended += u64::from(thread.is_ending && !thread.is_back);
@@ -222,6 +222,15 @@ impl Threads {
             self.keep_busiest();
         }
     }
+
+    /// The name of a thread's process; of the thread if that is not known.
+    fn name_of_process(&self, thread: &Thread) -> Box<str> {
+        let first = thread.process.and_then(|process| self.slot(process));
+        let first = first.and_then(|slot| self.thread(slot));
+        let named = first.filter(|first| !first.name.is_empty());
+        named.map_or(&thread.name, |first| &first.name).clone()
+    }
+
     fn add_to_list(&mut self, summary: ThreadSummary, is_back: bool) {
         let earlier = is_back.then(|| {
             let mut listed = self.listed.iter_mut().rev();
@@ -251,8 +260,15 @@ impl Threads {
         living.filter(|thread| thread.name.is_empty() && thread.tally.occupied_ns > 0)
     }
 
-    /// Takes the threads that are not followed, and have ended.
+    /// Takes the threads that are not followed, the living ones included.
     pub(super) fn take_occupants(&mut self) -> Vec<Occupant> {
+        let living = self.slots.iter().flatten();
+        let living = living.filter(|thread| !thread.is_own && thread.tally.occupied_ns > 0);
+        let named = living.map(|one| (self.name_of_process(one), one.tally.occupied_ns));
+        let named: Vec<(Box<str>, u64)> = named.collect();
+        for (name, occupied_ns) in &named {
+            self.occupants.add(name, *occupied_ns);
+        }
         std::mem::take(&mut self.occupants).finish()
     }
 

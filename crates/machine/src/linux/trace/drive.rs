@@ -36,8 +36,8 @@ const MIN_LIMIT: Duration = Duration::from_secs(1);
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 impl Tracer for LinuxMachine {
-    fn thread_name(&self, thread: Tid) -> Option<Box<str>> {
-        threads::read_name(thread)
+    fn process_name(&self, thread: Tid) -> Option<Box<str>> {
+        threads::read_name(threads::read_process_of(thread)?)
     }
 
     fn tiers(&mut self) -> Vec<Availability> {

@@ -99,6 +99,14 @@ pub(in crate::linux) fn read_name(thread: Tid) -> Option<Box<str>> {
     Some(text.trim_end_matches('\n').into())
 }
 
+/// The process of a living thread.
+pub(in crate::linux) fn read_process_of(thread: Tid) -> Option<Tid> {
+    let status = read_file(Path::new(&format!("/proc/{thread}/status")))?;
+    let status = String::from_utf8_lossy(&status);
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    process.trim().parse().ok()
+}
+
 /// Checks that a process exists and has not ended; otherwise says what is wrong.
 pub(in crate::linux) fn check_process(pid: Tid) -> Result<(), String> {
     let none = || "no such process".to_owned();
