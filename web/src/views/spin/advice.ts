@@ -3,7 +3,7 @@
 import './style.css';
 
 import { h } from '../../dom';
-import { items, list } from '../../fields';
+import { items, list, texts } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
@@ -17,9 +17,9 @@ import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { asCards, numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
-import { facts, section } from '../../words';
+import { facts, findingList, section } from '../../words';
 import { groupEqualLoops, scanSentence } from './scan';
-import { nameSetting, processorSentence } from './shape';
+import { budgetSentence, nameSetting, processorSentence } from './shape';
 import { mapNumber } from '../../numbers';
 
 const formatNanoseconds = (value: number | null | undefined): string | null =>
@@ -28,11 +28,12 @@ const formatNanoseconds = (value: number | null | undefined): string | null =>
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const advice = record as SpinAdviceRecord;
+  const notes = texts(advice.notes);
   return stack('article', '', [
-    h(
-      'p.verdict',
-      `Spin for at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${mapNumber(advice.budget_pauses, (pauses) => ` (${wholeNumber(pauses)} PAUSEs)`) ?? ''} before parking: that is what parking and waking costs here.`,
-    ),
+    h('p.verdict', budgetSentence(advice)),
+    // They say what the figures stand for.
+    notes.length > 0 &&
+      findingList(notes.map((sentence) => ({ severity: 'note', sentence }))),
     adviceLine(
       'Open the setting of your runtime for the reason and a command that verifies it.',
     ),
@@ -40,16 +41,16 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
     h('p', advice.rule ?? ''),
     h(
       'p.muted',
-      `${processorSentence(advice.processor)} A wake-up takes ${formatNanoseconds(advice.futex_wake_ns) ?? '–'}, a context switch ${formatNanoseconds(advice.context_switch_ns) ?? '–'}.`,
+      `${processorSentence(advice.processor)} Taken for a wake-up: ${formatNanoseconds(advice.futex_wake_ns) ?? '–'}; for a context switch: ${formatNanoseconds(advice.context_switch_ns) ?? '–'}.`,
     ),
-    ...(advice.notes ?? []).map((note) => h('p.muted', note)),
   ]);
 }
 
 /** Each setting once, its reason and command folded; those without a change last. */
 const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
   tableElement({
-    caption: 'Spin settings, and how long they spin here',
+    caption:
+      'Spin settings, and how long they spin here; suggested is the nearest value that each can have',
     isStacked: true,
     columns: [
       'Setting',

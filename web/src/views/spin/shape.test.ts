@@ -6,6 +6,7 @@ import type { CpuPauseRecord } from '../../records';
 import { costSentence, describeCounter, withInterval } from './pause';
 import { groupEqualLoops, scanSentence } from './scan';
 import {
+  budgetSentence,
   nameSetting,
   type Predicted,
   attachStep,
@@ -259,6 +260,16 @@ test('equal loops share a row, and the one that checks least often is first', ()
   ).toEqual([['0x30'], ['0x10', '0x20']]);
   expect(scanSentence(scan)).toBe(
     '3 loops with spin hints in ./spinner. main checks least often: every 50.0 ns on zen-4.',
+  );
+});
+
+test('the budget is the time of whole PAUSEs, as in the table', () => {
+  const budget = { budget_ns: 2971, budget_pauses: 83 };
+  expect(budgetSentence({ ...budget, processor: { pause_ns: 35.86 } })).toBe(
+    'Spin for 83 PAUSEs (2976 ns) before parking: about what parking and waking costs here.',
+  );
+  expect(budgetSentence(budget)).toBe(
+    'Spin for 2971 ns before parking: what parking and waking costs here.',
   );
 });
 

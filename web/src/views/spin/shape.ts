@@ -1,6 +1,6 @@
 // The data of the charts of spin predictions and replays.
 
-import { count, fixed, quantity, seconds } from '../../format';
+import { count, fixed, quantity, seconds, wholeNumber } from '../../format';
 import { filterMap } from '../../lists';
 import { mapNumber, positive } from '../../numbers';
 import type {
@@ -10,6 +10,7 @@ import type {
   PredictionRecord,
   ProcessorRecord,
   ReplayedAlgorithm,
+  SpinAdviceRecord,
   SpinAttachRecord,
   ReplayCell,
   SpinPredictRecord,
@@ -198,6 +199,23 @@ export function processorSentence(
     ? ` (${fixed(processor.pause_cycles, 1)} cycles${clock})`
     : '';
   return `${chipName(processor) ?? 'The machine of the record'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
+}
+
+/** How long to spin: whole PAUSEs, which a loop can count, and the time that they take. */
+export function budgetSentence({
+  budget_ns,
+  budget_pauses,
+  processor,
+}: SpinAdviceRecord): string {
+  const pause = processor?.pause_ns;
+  const [budget, time] =
+    positive(budget_pauses) && positive(pause)
+      ? [
+          `${wholeNumber(budget_pauses)} PAUSEs (${quantity(budget_pauses * pause, 'ns')})`,
+          'about ',
+        ]
+      : [quantity(budget_ns, 'ns'), ''];
+  return `Spin for ${budget} before parking: ${time}what parking and waking costs here.`;
 }
 
 /** The runtime and name of a setting; of several with both alike, their versions too. */
