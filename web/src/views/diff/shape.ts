@@ -98,10 +98,13 @@ export function toSentences(
   const most = candidates?.sort((a, b) => size(b) - size(a))[0];
   if (!most) return [record.sentence ?? '', ''];
   const baseline = findBaseline(record);
-  const its = `${most.name} ${changeText(most)}${baseline && ` against ${baseline}`}.`;
+  const against = baseline && ` against ${baseline}`;
+  // No ratio shows what all arms have in common.
+  const own = all.find(({ name }) => name === `${baseline} itself`);
+  const its = `${most.name} ${changeText(most)}${own ? `; ${own.name} ${ratioText(own.ratio)}, by program or machine` : ''}.`;
   if (changed.length > 0)
     return [
-      `B differs from A in ${changed.length} of ${count(known.length, 'figure')}${changed.length > 1 ? ', most' : ''}: ${its}`,
+      `B differs from A in ${changed.length} of ${count(known.length, 'figure')}${against}${changed.length > 1 ? ', most' : ''}: ${its}`,
       baseline
         ? 'Confirm it on one machine at one time: `pinwise compare --command OLD --command NEW`.'
         : 'Measure both again to confirm it.',
@@ -110,13 +113,16 @@ export function toSentences(
     return ['B shows the same as A.', 'Change nothing.'];
   if (known.length === 0)
     return [
-      `No verdict: single records do not show what is chance. Largest difference: ${its}`,
+      `No verdict: single records do not show what is chance. Largest difference${against}: ${its}`,
       'Measure both again, and see how much equal records differ.',
     ];
   return known.every(({ verdict }) => verdict === 'same')
-    ? [`B is the same as A; largest difference: ${its}`, 'Change nothing.']
+    ? [
+        `B is the same as A${against}; largest difference: ${its}`,
+        'Change nothing.',
+      ]
     : [
-        `No difference between A and B is shown; the largest: ${its}`,
+        `No difference between A and B is shown${against}; the largest: ${its}`,
         'Measure both again with more runs to narrow the intervals.',
       ];
 }

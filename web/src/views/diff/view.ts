@@ -41,7 +41,7 @@ export function diffView(record: AnyRecord, page: Page): View {
   ].filter((caveat) => typeof caveat === 'string');
   return stack('article', '', [
     sideLine('A', diff.a, page),
-    sideLine('B', diff.b, page, diff.a?.title),
+    sideLine('B', diff.b, page),
     h('p.verdict', verdict),
     changes.length > 0 &&
       findingList([
@@ -79,12 +79,11 @@ export function diffView(record: AnyRecord, page: Page): View {
   ]);
 }
 
-/** Which record a side is; a title that both have is shown once. */
+/** Which record a side is. */
 function sideLine(
   name: string,
   side: DiffRecord['a'],
   { source }: Page,
-  known?: string | null,
 ): HTMLElement | null {
   if (!side?.id) return null;
   const { id, title, host } = side;
@@ -92,7 +91,7 @@ function sideLine(
     'p.muted',
     `${name}: `,
     source.has(id) ? recordLink(id, id) : id,
-    ...[title !== known && title, host].map((part) => part && ` · ${part}`),
+    ...[title, host].map((part) => part && ` · ${part}`),
   );
 }
 
