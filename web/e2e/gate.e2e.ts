@@ -78,7 +78,7 @@ test('gates of successive commits are a history with changes', async () => {
   const part = page.locator('section', { hasText: 'from commit to commit' });
   await part.locator('.stage svg').waitFor();
   expect(await part.locator('.verdict').textContent()).toMatch(
-    /^parse got worse in 1111111111\.\.4444444444: \+/,
+    /^parse got worse by wall-clock time in 1111111111\.\.4444444444: \+/,
   );
   expect(await part.locator('.changes li').first().textContent()).toMatch(
     /^1111111111\.\.4444444444: slower: \+.*, over 3 steps$/,
@@ -86,4 +86,10 @@ test('gates of successive commits are a history with changes', async () => {
   expect(await page.locator('tbody .muted').first().textContent()).toMatch(
     /^✗ 1 of 4 benchmarks is slower/,
   );
+  // The index says the same of its first figure.
+  const own = page.locator('.verdict').first();
+  await page.getByLabel('Figure').selectOption({ index: 0 });
+  const said = (await own.textContent())!;
+  await page.goto(`file://${report}#/history`);
+  await page.locator('.questions td', { hasText: said }).waitFor();
 });

@@ -216,7 +216,8 @@ function backMarks(
         fitTitle(visible(xAxis.title), around * BOLD_TITLE_SHARE, measure) ||
         null,
       labelAnchor: 'center',
-      labelOffset: BOTTOM_MARGIN - 8,
+      // Times have a second line, the day.
+      labelOffset: BOTTOM_MARGIN - (isTime ? 1 : 8),
       tickSize: TICK_LENGTH,
     }),
     isRows(yAxis)

@@ -1,6 +1,6 @@
 // The interface to records: inlined in a report file, or fetched from the local site.
 
-import type { EffectRecord } from './records';
+import type { EffectRecord, MetricRecord } from './records';
 
 /** A line of the history. */
 export interface Entry {
@@ -39,6 +39,8 @@ export interface Figure {
 export interface GateHistory {
   benchmark: string;
   suite: string;
+  /** The gate's, or CPU time if that is known better. */
+  metric: MetricRecord;
   sentence: string;
   method: string;
   /** Oldest first. */

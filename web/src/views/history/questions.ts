@@ -2,18 +2,21 @@
 
 import './history.css';
 
-import { h, svg } from '../../dom';
+import { fill, h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import {
   changeText,
+  describeHistory,
   describeTrend,
   figureText,
   formatAddress,
   findQuestions,
   formatVerdict,
+  historyPoints,
+  type Point,
   type Question,
 } from './shape';
-import type { Entry } from '../../source';
+import type { Entry, GateHistory, Source } from '../../source';
 import { type TableCell, numberColumns, tableElement } from '../../table';
 import { recordHref } from '../../words';
 
@@ -24,7 +27,10 @@ const MARGIN = 4;
 const ROWS_AT_FIRST = 8;
 
 /** The questions of these records as a table; null if none was asked twice. */
-export function questionTable(entries: readonly Entry[]): HTMLElement | null {
+export function questionTable(
+  entries: readonly Entry[],
+  source: Source,
+): HTMLElement | null {
   const all = findQuestions(entries);
   if (all.length === 0) return null;
   const table = (shown: readonly Question[]): HTMLElement =>
@@ -37,7 +43,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
         'Over time',
         ...numberColumns('Newest', 'Before', 'Records'),
       ],
-      rows: shown.map(questionRow),
+      rows: shown.map((question) => questionRow(question, source)),
     });
   const first = table(all.slice(0, ROWS_AT_FIRST));
   const button = h(
@@ -59,46 +65,75 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   );
 }
 
-function questionRow(question: Question): TableCell[] {
+function questionRow(question: Question, source: Source): TableCell[] {
   const { subject, host, figure, points } = question;
   const [before, newest] = points.slice(-2) as [
     (typeof points)[0],
     (typeof points)[0],
   ];
   const { unit, value } = newest.figure;
-  // A ratio of two changes in percent means nothing.
-  const hasRatio = unit !== '%' && before.figure.value !== 0;
-  return [
+  const own = formatAddress({ subject, host: newest.entry.host });
+  // Figures of a gate are changes themselves, of which a ratio means nothing.
+  const isGate = unit === '%';
+  const hasRatio = !isGate && before.figure.value !== 0;
+  const [verdict, line, last, former] = [
     h(
-      'a',
-      { href: formatAddress({ subject, host: newest.entry.host }) },
-      subject,
+      'span',
+      isGate
+        ? formatVerdict(newest.entry)
+        : `${figure} on ${host}: ${describeTrend(points)}`,
     ),
-    // Figures of a gate are changes themselves.
-    unit === '%'
-      ? formatVerdict(newest.entry)
-      : `${figure} on ${host}: ${describeTrend(points)}`,
-    sparkline(question),
+    h('span', sparkline(question)),
     h(
       'a',
       {
         href: recordHref(newest.entry.id),
         title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
       },
-      unit === '%'
+      isGate
         ? `${figure} ${changeText(newest.figure)}`
         : figureText(value, unit),
     ),
-    (unit === '%'
-      ? changeText(before.figure)
-      : figureText(before.figure.value, unit)) +
-      (hasRatio ? ` (${change(value / before.figure.value)})` : ''),
+    h(
+      'span',
+      (isGate
+        ? changeText(before.figure)
+        : figureText(before.figure.value, unit)) +
+        (hasRatio ? ` (${change(value / before.figure.value)})` : ''),
+    ),
+  ];
+  // Where a page of its own chains the gates, the row says what that says.
+  const showHistory = (history: GateHistory | null): void => {
+    const chain = history ? historyPoints(history) : [];
+    const [a, b] = chain.slice(-2);
+    if (!history || !a || !b) return;
+    fill(verdict, describeHistory(history));
+    fill(line, sparkline({ points: chain, changes: [] }));
+    fill(last, `${figure} ${changeText(b.figure)}`);
+    last.href = own;
+    last.title = '';
+    fill(former, changeText(a.figure));
+  };
+  if (isGate)
+    void source.gates(subject, figure).then(showHistory, () => undefined);
+  return [
+    h('a', { href: own }, subject),
+    verdict,
+    line,
+    last,
+    former,
     points.length,
   ];
 }
 
 /** The figure's values as a line with their intervals, the newest as a dot. */
-function sparkline({ points, changes }: Question): SVGElement {
+function sparkline({
+  points,
+  changes,
+}: {
+  points: readonly Pick<Point, 'time' | 'figure'>[];
+  changes: Question['changes'];
+}): SVGElement {
   const all = points.map(({ time, figure }) => ({
     time,
     value: figure.value,

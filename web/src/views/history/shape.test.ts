@@ -313,14 +313,20 @@ test('a history of gates names its newest change, and the sum of all', () => {
   const range = { base: 'a'.repeat(40), head: 'b'.repeat(40), effect };
   const step = { ...range, records: [], started: '', since_first: effect };
   const change = { ...range, steps: 1, is_worse: true, sentence: '' };
-  const history = { benchmark: 'parse', suite: '', sentence: '', method: '' };
+  const history = {
+    benchmark: 'parse',
+    suite: '',
+    metric: { label: 'CPU time' },
+    sentence: '',
+    method: '',
+  };
   expect(
     describeHistory({ ...history, steps: [step], changes: [change] }),
   ).toBe(
-    'parse got worse in aaaaaaaaaa..bbbbbbbbbb: +14.5 %; in all +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
+    'parse got worse by CPU time in aaaaaaaaaa..bbbbbbbbbb: +14.5 %; in all +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
   );
   expect(describeHistory({ ...history, steps: [step], changes: [] })).toBe(
-    'parse is not shown to have changed: +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
+    'parse is not shown to have changed by CPU time: +14.5 % (+12.9 to +16.2 %) since aaaaaaaaaa.',
   );
 });
 

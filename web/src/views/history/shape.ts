@@ -389,13 +389,31 @@ export const formatRange = ({ base, head }: CommitRange): string =>
 /** The newest change of a benchmark, and where it is now against its first commit. */
 export function describeHistory({
   benchmark,
+  metric,
   steps,
   changes,
 }: GateHistory): string {
   const newest = changes.at(-1);
+  const by = metric?.label ? ` by ${metric.label}` : '';
   const total = steps.at(-1)?.since_first;
   const since = `${total?.text ?? '–'}${total?.interval ? ` (${total.interval})` : ''} since ${shortHash(steps[0]?.base ?? '')}`;
   return newest
-    ? `${benchmark} got ${newest.is_worse ? 'worse' : 'better'} in ${formatRange(newest)}: ${newest.effect.text ?? '–'}; in all ${since}.`
-    : `${benchmark} is not shown to have changed: ${since}.`;
+    ? `${benchmark} got ${newest.is_worse ? 'worse' : 'better'}${by} in ${formatRange(newest)}: ${newest.effect.text ?? '–'}; in all ${since}.`
+    : `${benchmark} is not shown to have changed${by}: ${since}.`;
 }
+
+/** The figure of a benchmark since its first commit, as its own page shows it: a point a step. */
+export const historyPoints = ({
+  benchmark,
+  steps,
+}: GateHistory): Omit<Point, 'entry'>[] =>
+  steps.map(({ since_first: { value, low, high } }, time) => ({
+    time,
+    figure: {
+      name: benchmark,
+      unit: '%',
+      value: value ?? 0,
+      low: low ?? null,
+      high: high ?? null,
+    },
+  }));

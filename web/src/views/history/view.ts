@@ -288,7 +288,9 @@ function redrawList(held: HistoryState): void {
   fill(held.body, recordTable(held), shown < listing.total && button);
   fill(
     held.questions,
-    held.filter.subject ? null : questionTable(listing.records),
+    held.filter.subject
+      ? null
+      : questionTable(listing.records, held.page.source),
   );
   showCompare(held);
 }
