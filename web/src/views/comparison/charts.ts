@@ -11,6 +11,7 @@ import { ratioRange } from '../../scales';
 import { numberColumns, withoutEmpty } from '../../table';
 import type { ArmLine, RatioLine, Standing } from './shape';
 import {
+  ALONE,
   contrastRows,
   dotsSummary,
   isLeftOut,
@@ -20,6 +21,7 @@ import {
   ratioLines,
   ratioSummary,
   spreadDots,
+  withCompanions,
 } from './shape';
 
 /** Series numbers whose colours the arms have in all charts. Vermilion means "worse", and the baseline
@@ -58,15 +60,17 @@ export function ratioPlan(
   lines: readonly ArmLine[],
 ): ChartPlan | null {
   const isUp = isRate(record);
-  const rows = ratioLines(lines, isUp);
+  const rows = withCompanions(record, ratioLines(lines, isUp), lines);
   if (rows.length === 0) return null;
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
   const band = `The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
-  // The chart of the best arm's baseline comes first.
+  // What companions change comes first, as in the verdict, then the chart of the best arm's baseline.
+  const rank = ([against, own]: [string, RatioLine[]]): number =>
+    against === ALONE ? 0 : own.some(isBest) ? 1 : 2;
   const groups = [...groupBy(rows, (r) => r.against ?? baseline)].sort(
-    ([, a], [, b]) => Number(b.some(isBest)) - Number(a.some(isBest)),
+    (a, b) => rank(a) - rank(b),
   );
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),

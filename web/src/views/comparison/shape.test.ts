@@ -375,6 +375,23 @@ test('what a companion costs an arm is no advice against the arm', () => {
     [['b beside noise'], 'a beside noise'],
     [['a beside noise'], 'a'],
   ]);
+  // The verdict names what the companion changes for each arm: the chart shows it, once.
+  const companion_effects = ['a', 'b'].map((arm) => ({
+    arm,
+    companion: 'noise',
+    effect,
+    verdict: 'slower',
+  }));
+  const full = ratioPlan({ ...record, companion_effects }, lines)!;
+  expect(
+    panelsOf(full, 800).map(({ y, rules }) => [
+      isRows(y) && y.names,
+      rules?.[0]?.label,
+    ]),
+  ).toEqual([
+    [['a beside noise', 'b beside noise'], 'the same arm alone'],
+    [['b beside noise'], 'a beside noise'],
+  ]);
 });
 
 test('arms that were left out come last, however cheap', () => {

@@ -17,6 +17,7 @@ import type {
   ContrastRecord,
   EffectRecord,
   HeadlineRecord,
+  Maybe,
   RunRecord,
   SettingRecord,
 } from '../../records';
@@ -97,9 +98,13 @@ function readStanding(
   if (arm.timed_out) return 'slower';
   if (arm.name === record.baseline) return 'baseline';
   if (arm.eliminated) return 'eliminated';
-  const verdicts = ['faster', 'slower', 'same', 'undecided'] as const;
-  return verdicts.find((known) => known === contrast?.verdict) ?? 'unknown';
+  return readVerdict(contrast?.verdict);
 }
+
+const VERDICTS = ['faster', 'slower', 'same', 'undecided'] as const;
+
+const readVerdict = (verdict: Maybe<string>): Standing =>
+  VERDICTS.find((known) => known === verdict) ?? 'unknown';
 
 /** Was the arm left out before the end? */
 export const isLeftOut = (standing: Standing): boolean =>
@@ -299,6 +304,46 @@ export function ratioLines(
       line,
       ...buildDisagreeingRows(line, contrast, isRate),
     ]);
+}
+
+/** What the arms beside a companion are compared with. */
+export const ALONE = 'the same arm alone';
+
+/** What companions change for each arm, which the verdict says first, before the other rows. */
+export function withCompanions(
+  { companion_effects, metric, baseline }: Comparison,
+  rows: readonly RatioLine[],
+  lines: readonly ArmLine[],
+): RatioLine[] {
+  const words: Partial<Record<string, Maybe<string>>> = {
+    faster: metric?.better_word,
+    slower: metric?.worse_word,
+  };
+  const beside = filterMap(
+    companion_effects ?? [],
+    ({ arm, companion, effect, verdict }): RatioLine | null => {
+      const ratios = toRatios(effect);
+      const name = `${arm} beside ${companion}`;
+      const line = lines.find((one) => one.name === name);
+      const standing = readVerdict(verdict);
+      return ratios
+        ? {
+            name,
+            standing,
+            word: words[standing] ?? standing,
+            isBest: false,
+            colour: line?.colour ?? null,
+            against: ALONE,
+            ...ratios,
+            ...describeEffect(effect),
+          }
+        : null;
+    },
+  );
+  const isSaid = ({ name, against }: RatioLine): boolean =>
+    beside.some((one) => one.name === name) &&
+    name.startsWith(`${against ?? baseline} beside `);
+  return [...beside, ...rows.filter((row) => !isSaid(row))];
 }
 
 /** The ratio plot in a sentence. */
