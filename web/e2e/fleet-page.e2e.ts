@@ -153,11 +153,11 @@ describe('a fleet', () => {
     await words.fill('');
     await page
       .locator('.outliers')
-      .getByRole('button', { name: 'Ratio' })
+      .getByRole('button', { name: 'Change' })
       .click();
     const ratios = (await rows.locator('td:nth-child(5)').allTextContents())
       .filter((text) => text !== '–')
-      .map((text) => Number(text.slice(1)));
+      .map((text) => Number(text.replace('−', '-').replace(/ %$/, '')));
     expect(ratios).toEqual([...ratios].sort((a, b) => b - a));
   });
 

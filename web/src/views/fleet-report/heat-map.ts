@@ -1,11 +1,10 @@
 // The map of a fleet's outliers: nodes by figures, coloured by their distance.
 
 import { h } from '../../dom';
-import { count, fixed } from '../../format';
+import { change, count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL_COLOUR_Z, outlierGlyph, toHeat, colourStrength } from './heat';
 import { mapNumber } from '../../numbers';
-import { timesMark } from '../fleet/shape';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
@@ -50,7 +49,7 @@ export function heatMap(
         : null;
     });
     table.replaceChildren(...bodies.filter((body) => body !== null));
-    note.textContent = `▼ below its group, ▲ above, ≠ another setting; ratio to the group's median; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
+    note.textContent = `▼ below its group, ▲ above, ≠ another setting; change against the group's median; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;
@@ -131,7 +130,7 @@ function cellElement(outlier: Outlier | null): HTMLElement {
     h(
       'span',
       { aria: { hidden: 'true' } },
-      `${outlierGlyph(outlier)} ${outlier.figure} ${outlier.setting ?? mapNumber(outlier.ratio, timesMark) ?? ''}`,
+      `${outlierGlyph(outlier)} ${outlier.figure} ${outlier.setting ?? mapNumber(outlier.ratio, change) ?? ''}`,
     ),
     h(
       'span.words',

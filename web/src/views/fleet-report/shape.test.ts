@@ -110,7 +110,7 @@ describe('a report of a fleet', () => {
       'wiring · latency',
       '180 ns',
       '90.0 ns',
-      '×2.00',
+      '+100 %',
       '< 0.0001',
     ]);
     expect(rows[1]!.slice(2, 6)).toEqual(['off', 'on', '–', '–']);

@@ -1,9 +1,8 @@
 // The data that a fleet's report shows: missing nodes, nodes with their anomalies, rows of tables,
 // and positions on strips.
 
-import { digits, percent, quantity, span } from '../../format';
+import { change, digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
-import { timesMark } from '../fleet/shape';
 import { groupBy, tally } from '../../lists';
 import { finite, positive } from '../../numbers';
 import type { Maybe } from '../../records';
@@ -76,9 +75,9 @@ export function pText(p: Maybe<number>): string {
   return p < 1e-4 ? '< 0.0001' : digits(p, 2);
 }
 
-/** A ratio without the change in per cent, which is too wide for a table. */
-const ratioCell = (ratio: Maybe<number>): Cell => ({
-  text: finite(ratio) ? timesMark(ratio) : '–',
+/** A ratio as a change, as the sentence has it. */
+const changeCell = (ratio: Maybe<number>): Cell => ({
+  text: change(ratio),
   sort: ratio ?? null,
 });
 
@@ -116,7 +115,7 @@ export function outlierRow(
     },
     shown(outlier.value, outlier.setting),
     shown(outlier.typical, outlier.typical_setting),
-    ratioCell(outlier.ratio),
+    changeCell(outlier.ratio),
     { text: pText(outlier.adjusted_p), sort: outlier.adjusted_p ?? null },
   ];
 }

@@ -12,13 +12,7 @@ import { findingsPart, splitVerdict } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
-import {
-  commandLine,
-  facts,
-  section,
-  shellWords,
-  recordHref,
-} from '../../words';
+import { facts, section, shellWords, recordHref } from '../../words';
 import { asCards, numberColumns } from '../../table';
 import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
@@ -61,13 +55,12 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     h('p.verdict', answer),
     missingWords(report) && h('p.state.missing', missingWords(report)),
     report.outliers.length > 0 &&
-      h(
-        'details',
-        h('summary', 'Measure them again'),
-        commandLine(
+      commandList([
+        [
+          'Measure them again',
           `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
-        ),
-      ),
+        ],
+      ]),
     report.outliers.length > 0 && outlierSection(report, link),
     more && h('p', more),
     missingCommands(report),
@@ -121,7 +114,7 @@ function relatedParts(
 const COLUMNS = [
   'Node',
   'Figure or setting',
-  ...numberColumns('Value', 'Typical', 'Ratio', 'q'),
+  ...numberColumns('Value', 'Typical', 'Change', 'q'),
 ];
 
 /** A map of nodes and figures, the list of nodes, and both tables; one filter applies to all. */
