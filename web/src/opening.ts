@@ -95,6 +95,7 @@ function inlinedSource(
   json: string,
 ): Source {
   const entries = data.records.map((r) => r.entry);
+  const newestFirst = [...entries].sort((a, b) => b.time.localeCompare(a.time));
   const ids = new Set(entries.map((entry) => entry.id));
   const placeOf = (id: string): number => {
     const place = entries.findIndex((entry) => entry.id === id);
@@ -108,7 +109,7 @@ function inlinedSource(
   return {
     kind: 'file',
     list: async (filter) => {
-      const all = entries.filter((entry) => matchesFilter(entry, filter));
+      const all = newestFirst.filter((entry) => matchesFilter(entry, filter));
       const offset = filter.offset ?? 0;
       return {
         records: all.slice(offset, offset + (filter.limit ?? all.length)),

@@ -158,6 +158,11 @@ test('changes of two gates are no ratio', () => {
   ]);
 });
 
+test('counts are whole', () => {
+  const figures = [{ name: 'nodes', unit: '', a: 3, b: 2, ratio: 2 / 3 }];
+  expect(ratioRows({ figures })[0]?.words?.[0]).toMatch(/^3 → 2 /);
+});
+
 test('equal figures are the same', () => {
   expect(toSentences({ figures: [{ name: 'x', ratio: 1.000001 }] })[0]).toBe(
     'B shows the same as A.',

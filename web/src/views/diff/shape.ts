@@ -1,9 +1,9 @@
 // Two records side by side: which figures can be drawn as ratios, and in words.
 
-import { change, count, quantity, withSpan } from '../../format';
+import { change, count, quantity, wholeNumber, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { mapNumber, positive, knownEnds } from '../../numbers';
-import type { DiffRecord, FigureChange } from '../../records';
+import type { DiffRecord, FigureChange, Maybe } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
@@ -41,6 +41,12 @@ function nameFigure(
   return over ? `${name} against ${over}` : `${name}`;
 }
 
+/** A figure's value; a count is whole. */
+const sideText = (value: Maybe<number>, unit: Maybe<string>): string =>
+  !unit && Number.isInteger(value)
+    ? wholeNumber(value)
+    : quantity(value, unit ?? '');
+
 const isOfGates = ({ a }: DiffRecord): boolean =>
   Boolean(a?.schema?.startsWith('pinwise.gate/'));
 
@@ -55,7 +61,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
   const baseline = findBaseline(record);
   return filterMap(record.figures ?? [], (figure): RatioRow | null => {
     const { ratio, low, high, a, b, unit, verdict = 'cannot_tell' } = figure;
-    const sides = [a, b].map((value) => quantity(value, unit)).join(' → ');
+    const sides = [a, b].map((value) => sideText(value, unit)).join(' → ');
     return positive(ratio)
       ? {
           name: nameFigure(figure, baseline),
@@ -148,7 +154,7 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
   const baseline = findBaseline(record);
   const isSigned = isOfGates(record);
   const text = (f: FigureChange) => (value: number) =>
-    isSigned ? signed(value) : quantity(value, f.unit);
+    isSigned ? signed(value) : sideText(value, f.unit);
   return (record.figures ?? []).map((f) => [
     nameFigure(f, baseline),
     withSpan(f.a, f.a_low, f.a_high, text(f)),

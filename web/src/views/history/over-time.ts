@@ -7,6 +7,7 @@ import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
 import { items } from '../../fields';
 import { seriesLook } from '../../plot';
+import { wholeTicks } from '../../scales';
 import type { GateRecord } from '../../records';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
@@ -17,6 +18,7 @@ import {
   collectOverTime,
   describeTrend,
   figureText,
+  isExact,
   signOf,
   formatVerdict,
   selectTimeRange,
@@ -283,6 +285,7 @@ function overTimePlan(
 ): ChartPlan {
   const all = data.hosts.flatMap((host) => host.points);
   const unit = all[0]?.figure.unit ?? '';
+  const isCount = all.every(({ figure: one }) => isExact(one));
   return {
     name: `${figure} over time`,
     summary: summarise(data, total),
@@ -293,7 +296,11 @@ function overTimePlan(
         type: 'utc',
         ...(range ? { ends: range } : {}),
       },
-      y: { title: figure, label: (v, places) => figureText(v, unit, places) },
+      y: {
+        title: figure,
+        ...(isCount ? { ticks: wholeTicks } : {}),
+        label: (v, places) => figureText(v, unit, places),
+      },
       rules: data.changes.map((change) => ({
         x: change.time,
         dash: '4 3',

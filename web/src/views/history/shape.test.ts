@@ -215,6 +215,14 @@ describe('over time', () => {
       'changed from 2.00 s to 5.00 s since 2026-01-01 00:00',
     );
     expect(trend([1, 3])).toBe('measured once');
+    const counts = [2, 5].map((value, at) =>
+      entry(`${at + 1}`, {
+        figures: [{ name: 'nodes', unit: '', value, low: null, high: null }],
+      }),
+    );
+    expect(describeTrend(collectOverTime(counts, null).hosts[0]!.points)).toBe(
+      'changed from 2 to 5 since 2026-01-01 00:00',
+    );
     // Less than the digits that are shown.
     expect(trend([11.501, 11.502], [11.503, 11.504])).toBe(
       'no change shown since 2026-01-01 00:00',

@@ -171,6 +171,10 @@ export const figureText = (
 export const changeText = ({ value, low, high, unit }: Figure): string =>
   span(low, high, (end) => figureText(end, unit)) ?? figureText(value, unit);
 
+/** Is a figure a count, of which chance is no part? */
+export const isExact = ({ value, low, unit }: Figure): boolean =>
+  unit === '' && low === null && Number.isInteger(value);
+
 /** How the newest figure differs from those before, as far as intervals do not overlap; as the
  * end of a sentence. */
 export function describeTrend(points: readonly Point[]): string {
@@ -179,7 +183,9 @@ export function describeTrend(points: readonly Point[]): string {
   if (!first || !now || points.length < 2) return 'measured once';
   const textOf = ({ value }: Figure): string => figureText(value, now.unit);
   const isBelow = (a: Figure, b: Figure): boolean =>
-    a.high !== null && b.low !== null && a.high < b.low;
+    isExact(a) && isExact(b)
+      ? a.value < b.value
+      : a.high !== null && b.low !== null && a.high < b.low;
   const before = [...points]
     .reverse()
     .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));

@@ -5,7 +5,8 @@ import { fill, h, visible } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
-import { commandLine, recordHref } from '../../words';
+import { commandLine, recordHref, shellWords } from '../../words';
+import { REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { MAX_POINTS, overTimePart } from './over-time';
 import { questionTable } from './questions';
 import type { TimeRange } from './shape';
@@ -455,6 +456,15 @@ function showCompare(held: HistoryState): void {
     return;
   }
   const [a, b] = sortByTime(chosen[0]!, chosen[1]!);
+  if (a.schema === REPORT_SCHEMA) {
+    const fleets = [a, b].map(({ id }) => id.replace(/\.report$/, ''));
+    fill(
+      held.compare,
+      h('p', { role: 'status' }, 'Compare the two fleets, figure by figure:'),
+      commandLine(`pinwise fleet diff ${shellWords(fleets)}`),
+    );
+    return;
+  }
   const link = h(
     'a',
     { href: `#/diff/${encodeURIComponent(a.id)}/${encodeURIComponent(b.id)}` },
