@@ -37,7 +37,7 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
   ].filter(Boolean);
   return {
     name: 'Candidates',
-    summary: `${['Expected cost, 90 % interval', ...signs].join('; ')}.${describeAhead(all)}`,
+    summary: `${['Expected cost, 90 % interval', ...signs].join('; ')}.${describeAhead(all)}${record.verdict?.headline ? ' The figure above is from fresh pairs.' : ''}`,
     panels: (width) => {
       const most = MAX_DRAWN_CANDIDATES[width < NARROW ? 0 : 1];
       const isDrawn = ({ name }: Candidate, at: number): boolean =>

@@ -130,6 +130,10 @@ export function candidateRows(record: SearchRecord): Cell[][] {
   const sorted = (record.predictions ?? [])
     .filter((p): p is Having<PredictedArm, 'arm'> => typeof p.arm === 'string')
     .sort((a, b) => (a.predicted ?? Infinity) - (b.predicted ?? Infinity));
+  // What all have in common fills no column.
+  const differs = (name: 'threads' | 'numa_nodes'): boolean =>
+    new Set(sorted.map((p) => arms.get(p.arm)?.[name])).size > 1;
+  const [byThreads, byNodes] = [differs('threads'), differs('numa_nodes')];
   return sorted.map((p) => {
     const arm = arms.get(p.arm) ?? {};
     return [
@@ -140,11 +144,11 @@ export function candidateRows(record: SearchRecord): Cell[][] {
           (arm.invalid ? ` (invalid: ${arm.invalid})` : ''),
         sort: arm.label || p.arm,
       },
-      whole(arm.threads),
+      whole(byThreads && arm.threads),
       whole(arm.cpu_count),
       whole(arm.cores),
       whole(arm.llcs),
-      whole(arm.numa_nodes),
+      whole(byNodes && arm.numa_nodes),
       whole(p.runs),
       cost(p.measured?.value),
       cost(p.predicted),
