@@ -376,8 +376,7 @@ const LEVEL_NAMES: Readonly<Record<string, string>> = {
 export function verdictSentence(machine: Machine): string {
   const shape = describeShape(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
-  if (!measured)
-    return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
+  if (!measured) return `The system reports ${shape}.`;
   if (measured.answer) return measured.answer;
   const levels = machine.contradictions.map(
     (c) => LEVEL_NAMES[c.level] ?? c.level,

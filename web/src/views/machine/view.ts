@@ -74,9 +74,11 @@ export function machineView(record: AnyRecord): View {
 /** What to do next, as in the terminal. */
 const adviceText = ({ contradictions, host, measured }: Machine): string =>
   contradictions[0]?.advice ??
-  (host.hypervisor && measured && !measured.drift
-    ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 60s` follows them.'
-    : '');
+  (!measured
+    ? 'Nothing was measured: check it with `pinwise topology --measure`.'
+    : host.hypervisor && !measured.drift
+      ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 60s` follows them.'
+      : 'See what placement is worth here: `pinwise compare -- PROGRAM`.');
 
 /** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
 function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {

@@ -2,12 +2,13 @@
 
 import { h } from '../../dom';
 import { seconds } from '../../format';
+import { type NamedCommand, commandList } from '../../headline';
 import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { asCards } from '../../table';
 import { type Page, type View, stack } from '../../view';
-import { facts, section } from '../../words';
+import { facts, section, shellWords } from '../../words';
 import { claimRows, VERDICTS } from './shape';
 import { mapNumber } from '../../numbers';
 
@@ -16,6 +17,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
     h('p.verdict', reproduction.sentence ?? ''),
+    commandList([nextStep(reproduction)]),
     reproduction.interrupted &&
       h('p', 'Interrupted: what was finished is shown.'),
     h(
@@ -42,6 +44,15 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
       }),
     ),
   ]);
+}
+
+/** The same reports, on this machine or simulated: whichever this was not. */
+function nextStep({ reports, simulated }: Reproduction): NamedCommand {
+  const [first, ...others] = (reports ?? []).map(({ name }) => name ?? '');
+  const which = first && others.length === 0 ? shellWords([first]) : '--all';
+  return simulated
+    ? ['Run it on this machine', `pinwise reproduce ${which}`]
+    : ['Simulate its machine', `pinwise reproduce ${which} --simulated`];
 }
 
 /** All claims in one table: words narrow it to a report, an experiment or a verdict. */
