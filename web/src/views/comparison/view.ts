@@ -31,7 +31,7 @@ import {
   shellWords,
 } from '../../words';
 import { adviceList, armPlacePart } from './answer';
-import { contrastTable, dotsPlan, ratioPlan } from './charts';
+import { contrastTable, dotsPlan, metricName, ratioPlan } from './charts';
 import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
@@ -236,7 +236,7 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   return section(
     'Arms',
     tableElement({
-      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first${lines.some((line) => isLeftOut(line.standing)) ? ', arms that were left out last' : ''}`,
+      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; best first${lines.some((line) => isLeftOut(line.standing)) ? ', arms that were left out last' : ''}`,
       columns: [
         'Arm',
         ...numberColumns(
@@ -257,12 +257,8 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   );
 }
 
-function metricWord(record: Comparison): string {
-  const { name, label } = record.metric ?? {};
-  // A pattern or path is long, and its label says what it finds.
-  const word = (name?.includes(':') ? label : name) ?? 'the metric';
-  return isRate(record) ? `${word} (higher is better)` : word;
-}
+const metricWord = (record: Comparison): string =>
+  metricName(record) + (isRate(record) ? ' (higher is better)' : '');
 
 function schedulerPart(lines: readonly ArmLine[]): Node | null {
   const rows = traceRows(lines);
@@ -298,12 +294,7 @@ function methodPart(
   return section(
     'How it was measured',
     facts({
-      Figure: [
-        ...new Set([
-          record.metric?.label || metricWord(record),
-          record.metric?.unit ? `in ${record.metric.unit}` : metricWord(record),
-        ]),
-      ].join(', '),
+      Figure: `${metricWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`,
       Design: `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
       'Warm-up': mapNumber(
         plan?.warmup_blocks,

@@ -108,7 +108,7 @@ function formatValue(name: string, value: unknown): string {
     .join(', ');
 }
 
-function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
+function fieldTable(rows: readonly Fields[]): HTMLElement {
   const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const repeats = (column: string, at: number): boolean =>
     all
@@ -119,7 +119,7 @@ function fieldTable(name: string, rows: readonly Fields[]): HTMLElement {
     rows.every((row) => typeof (row[column] ?? 0) === 'number');
   return tableElement({
     isStacked: true,
-    caption: `${spellName(name)}: ${rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
+    caption: `${rows.length > MAX_ROWS ? `The first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
     columns: names.map((column) => ({
       name: spellName(column),
       isNumber: isNumber(column),
@@ -139,7 +139,7 @@ function fieldParts(fields: Fields): (HTMLElement | Absent)[] {
     .map(([name, value]) => [spellName(name), formatValue(name, value)]);
   const tables = all.map(
     ([name, value]) =>
-      isTable(value) && section(spellName(name), fieldTable(name, value)),
+      isTable(value) && section(spellName(name), fieldTable(value)),
   );
   const values = facts(Object.fromEntries(single));
   return [

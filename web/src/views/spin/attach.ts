@@ -106,7 +106,7 @@ function attachSentence(record: SpinAttachRecord): string {
 
 function describeMethod(record: SpinAttachRecord): string {
   const rate = record.pauses_per_s
-    ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
+    ? `About ${quantity(record.pauses_per_s, 'PAUSEs/s')}. `
     : '';
   return `${rate}Loops are classified by their code: what hints, what looks, what counts.`;
 }
