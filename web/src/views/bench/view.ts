@@ -56,7 +56,8 @@ export function benchView(record: AnyRecord, page: Page): View {
       bench.smt.sentence !== conclusions[0] &&
       h('p', h('strong', 'SMT: '), bench.smt.sentence),
     scoreTable(bench),
-    section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
+    kernels.length > 0 &&
+      section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),
     section(
       'How it was measured',

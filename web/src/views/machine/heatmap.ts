@@ -70,7 +70,8 @@ export function heatmap(
   const frame = h('div.matrix-frame', matrix);
   const legend = h('div');
   const status = h('p.status-line', { aria: { live: 'polite' } });
-  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (${ends.lowPair}) to ${quantity(ends.high, 'ns')} (${ends.highPair}).`;
+  const [low, high] = [ends.low, ends.high].map((end) => quantity(end, 'ns'));
+  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: ${low === high ? low : `from ${low} (${ends.lowPair}) to ${high} (${ends.highPair})`}.`;
   matrix.setAttribute(
     'aria-label',
     `Latency between CPUs. ${summary} Arrow keys go from pair to pair.`,

@@ -8,7 +8,12 @@ import { count, percent, quantity, seconds } from '../../format';
 import { attachStep } from './shape';
 import { adviceLine, findingsPart } from '../../method';
 import { COLOURS, seriesColour } from '../../plot';
-import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
+import type {
+  Maybe,
+  SpinAttachRecord,
+  SpinPlace,
+  SpinShares,
+} from '../../records';
 import { sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type Part, type View, stack } from '../../view';
@@ -28,11 +33,15 @@ const TIME_KINDS: readonly (readonly [
 ])[] = [
   ['polling_s', 'polling', 'looks, and hints between looks'],
   ['blind_delay_s', 'blind delay', 'hints without looking'],
-  ['bare_load_s', 'no hint', 'looks without a hint'],
+  ['bare_load_s', 'polling without a hint', 'looks without a hint'],
   ['yielding_s', 'yielding', 'sched_yield between looks'],
   ['asking_s', 'asking', 'system calls that get nothing'],
   ['work_s', 'work', 'everything else'],
 ];
+
+/** The name of a place's kind, as in the chart. */
+const nameKind = (kind: Maybe<string>): string =>
+  TIME_KINDS.find(([field]) => field === `${kind}_s`)?.[1] ?? kind ?? 'waiting';
 
 /** Draws a `pinwise.spin-attach/1`. */
 export function spinAttachView(record: AnyRecord, _page: Page): View {
@@ -99,7 +108,7 @@ function attachSentence(record: SpinAttachRecord): string {
     (p) => p.kind !== 'work' && (p.share ?? 0) >= MIN_SHARE,
   )[0];
   const where = worst
-    ? ` Most of it is ${worst.kind?.replaceAll('_', ' ') ?? 'waiting'} in ${worst.function ?? 'code without a name'} (${percent(worst.share ?? 0)}).`
+    ? ` Most of it is ${nameKind(worst.kind)} in ${worst.function ?? 'code without a name'} (${percent(worst.share ?? 0)}).`
     : '';
   return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.${where}`;
 }
@@ -181,7 +190,7 @@ function placePart(place: SpinPlace): HTMLElement {
     'div.place',
     h(
       'h3',
-      `${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
+      `${nameKind(place.kind)}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
     ),
     h(
       'p',
