@@ -14,8 +14,7 @@ export function jointPart(record: Comparison): HTMLElement | null {
   return section(
     'Programs',
     tableElement({
-      caption: `Medians and their change, with os-default and in the best of ${record.joint?.plans ?? 0} joint placements tried. The joint cost, their geometric mean by weight, is compared in pairs`,
-      isStacked: true,
+      caption: `Medians and their change, with os-default and in the best of ${record.joint?.plans ?? 0} joint placements tried. The joint cost, their geometric mean by weight, is compared pair by pair, which these medians do not show`,
       columns: [
         'Program',
         'Placement',

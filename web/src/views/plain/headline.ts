@@ -127,7 +127,7 @@ export function rankPlacements({
   return items(placements).sort((a, b) => ratio(a) - ratio(b));
 }
 
-const LEVELS: Readonly<Record<string, string>> = {
+export const LEVELS: Readonly<Record<string, string>> = {
   smt: 'core',
   llc: 'last-level cache',
   package: 'package',

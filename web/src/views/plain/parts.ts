@@ -47,7 +47,6 @@ export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const [a, b] = texts(record.between);
   const table = tableElement({
     caption: `A is ${a ?? '?'}, B is ${b ?? '?'}`,
-    isStacked: true,
     columns: ['Difference', 'A', 'B'],
     rows: all
       .sort((x, y) => Number(isUnknown(x)) - Number(isUnknown(y)))
@@ -71,7 +70,6 @@ export function placementPart({
     ? shapeTable(all[0]!)
     : tableElement({
         caption: 'Ways to place threads',
-        isStacked: true,
         columns: ['Threads', ...numberColumns('Ways'), 'Evenly spread'],
         rows: all.map((one) => [
           count(one.threads, 'thread'),
@@ -91,7 +89,6 @@ const shapeTable = ({
 }: Records.ThreadPlacements): HTMLElement =>
   tableElement({
     caption: `Even placements of ${count(threads, 'thread')}, fewest units first`,
-    isStacked: true,
     columns: [
       'As --place takes it',
       'CPUs',

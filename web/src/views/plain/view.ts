@@ -18,7 +18,7 @@ import { type View, stack } from '../../view';
 import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
-import { composeHeadline } from './headline';
+import { LEVELS, composeHeadline } from './headline';
 import { placementPart, predictionPart, topologyDiffParts } from './parts';
 
 /** Maximum of shown characters and rows; the copied record has all. */
@@ -87,6 +87,7 @@ function formatValue(name: string, value: unknown): string {
   if (typeof value === 'string') {
     if (/^[\d,-]+$/.test(value) && IS_CPU_LIST.test(name))
       return nameCpus(value);
+    if (name === 'kind') return LEVELS[value] ?? value;
     return name === 'time' ? `${minute(value)} UTC` : value;
   }
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
@@ -118,7 +119,6 @@ function fieldTable(rows: readonly Fields[]): HTMLElement {
   const isNumber = (column: string): boolean =>
     rows.every((row) => typeof (row[column] ?? 0) === 'number');
   return tableElement({
-    isStacked: true,
     caption: `${rows.length > MAX_ROWS ? `The first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
     columns: names.map((column) => ({
       name: spellName(column),

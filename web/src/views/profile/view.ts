@@ -198,7 +198,7 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', diff.headline ?? ''),
     adviceLine(
-      "Check the change against run-to-run noise: pinwise compare './before' './after'.",
+      'Check the change against run-to-run noise: pinwise compare --command OLD --command NEW.',
     ),
     ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
     pausing && h('p', pausing),

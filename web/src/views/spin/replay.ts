@@ -44,7 +44,7 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
     h('p.verdict', verdict),
     adviceLine(
       missing
-        ? 'Repeat the missing points with less disturbance: run it again with --realtime.'
+        ? `Repeat the missing points with less disturbance: pinwise spin replay${replay.experiment ? ` --experiment ${replay.experiment}` : ''} --realtime.`
         : 'Get settings that bound the spin on this machine: pinwise spin advise.',
     ),
     missing && h('p', missing),
@@ -291,7 +291,6 @@ function methodParts(record: SpinReplayRecord): HTMLElement[] {
     mapNumber(value, (value) => quantity(value, 'ns'));
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
-    isStacked: true,
     columns: [
       'Algorithm',
       'Of',
