@@ -3,7 +3,14 @@
 import './sortable.css';
 
 import { type Child, h } from './dom';
-import { cardLabel, toHead, isFilled, scrollBox, type Column } from './table';
+import {
+  asCards,
+  cardLabel,
+  toHead,
+  isFilled,
+  scrollBox,
+  type Column,
+} from './table';
 import { wholeNumber } from './format';
 import { finite } from './numbers';
 
@@ -122,6 +129,7 @@ export function sortableTable(first: SortableTable): {
         ),
       ),
     );
+    asCards(box);
     status.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, rows.length - drawn.length)} more`;
@@ -141,15 +149,10 @@ export function sortableTable(first: SortableTable): {
     most += ROWS_AT_A_TIME;
     draw();
   });
+  const box = scrollBox(first.caption, heads, body);
   draw();
-  const element = h(
-    'div.sortable',
-    h('p.narrow', filter, ' ', status),
-    scrollBox(first.caption, heads, body),
-    more,
-  );
   return {
-    element,
+    element: h('div.sortable', h('p.narrow', filter, ' ', status), box, more),
     show(next) {
       table = next;
       draw();

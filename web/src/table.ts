@@ -20,8 +20,6 @@ export interface Table {
   caption: string;
   columns: readonly Column[];
   rows: readonly (readonly TableCell[])[];
-  /** On a phone each row is a block of names and values, and nothing scrolls sideways. */
-  isStacked?: boolean;
 }
 
 /** Columns of numbers by their names. */
@@ -51,7 +49,20 @@ export function withoutEmpty(table: Table): Table {
   return { ...table, columns: only(table.columns), rows: table.rows.map(only) };
 }
 
-/** A table without empty columns that scrolls sideways if it is wider than the page. */
+/** A table with a column for each row. */
+export const transpose = ({ caption, columns, rows }: Table): Table => ({
+  caption,
+  columns: ['Figure', ...rows.map(([name]) => String(name))],
+  rows: columns
+    .slice(1)
+    .map((column, at) => [
+      toHead(column).name,
+      ...rows.map((row) => row[at + 1]),
+    ]),
+});
+
+/** A table without empty columns. On a phone each row is a block of names and values, and nothing
+ * scrolls sideways. */
 export function tableElement(all: Table): HTMLElement {
   const table = withoutEmpty(all);
   const heads = table.columns.map(toHead);
@@ -74,7 +85,7 @@ export function tableElement(all: Table): HTMLElement {
     ),
     h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
   );
-  return table.isStacked ? asCards(box) : box;
+  return asCards(box);
 }
 
 /** The label of a cell where rows are cards; empty cells have none, and are left out there. */

@@ -21,7 +21,12 @@ import {
 import type { Comparison, Finding } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
-import { numberColumns, tableElement } from '../../table';
+import {
+  type Table,
+  numberColumns,
+  tableElement,
+  transpose,
+} from '../../table';
 import type { Page, View } from '../../view';
 import {
   commandLine,
@@ -253,9 +258,14 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
       ],
       rows: armRows(lines, unit, record.verdict?.sentence),
     }),
-    contrasts.rows.length > 0 && tableElement(contrasts),
+    contrasts.rows.length > 0 &&
+      tableElement(isTooWide(contrasts) ? transpose(contrasts) : contrasts),
   );
 }
+
+/** Does a table of few rows have more columns than a page is wide? */
+const isTooWide = ({ columns, rows }: Table): boolean =>
+  columns.length > 9 && rows.length < 5;
 
 const metricWord = (record: Comparison): string =>
   metricName(record) + (isRate(record) ? ' (higher is better)' : '');

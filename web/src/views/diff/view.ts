@@ -97,7 +97,6 @@ function sideLine(
 
 const figureTable = (diff: DiffRecord): Table => ({
   caption: 'Figures of both, with 95 % intervals where they are known',
-  isStacked: true,
   columns: ['Figure', ...numberColumns('A', 'B', 'Change'), 'Verdict'],
   rows: figureRows(diff),
 });

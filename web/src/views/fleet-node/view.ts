@@ -10,7 +10,7 @@ import type { FleetNode } from '../../records';
 import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
-import { asCards, tableElement, numberColumns } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, hostFacts, section, recordLink, shellWords } from '../../words';
 import { missingReport, loadReport } from '../fleet-report/at-hand';
@@ -89,30 +89,28 @@ function reportLink(
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
   if (!node.steps?.length) return h('p.muted', 'Nothing was asked of it.');
-  return asCards(
-    tableElement({
-      caption: 'Steps',
-      columns: [
-        'Step',
-        'State',
-        ...numberColumns('Attempt', 'Took'),
-        'Record',
-        'Why',
-      ],
-      rows: items(node.steps).map((step) => [
-        step.name,
-        step.state,
-        step.attempt,
-        seconds(step.elapsed_s),
-        step.record && page.source.has(step.record)
-          ? recordLink(step.record, step.record)
-          : step.record
-            ? h('code', `pinwise record show ${shellWords([step.record])}`)
-            : null,
-        step.why ?? '',
-      ]),
-    }),
-  );
+  return tableElement({
+    caption: 'Steps',
+    columns: [
+      'Step',
+      'State',
+      ...numberColumns('Attempt', 'Took'),
+      'Record',
+      'Why',
+    ],
+    rows: items(node.steps).map((step) => [
+      step.name,
+      step.state,
+      step.attempt,
+      seconds(step.elapsed_s),
+      step.record && page.source.has(step.record)
+        ? recordLink(step.record, step.record)
+        : step.record
+          ? h('code', `pinwise record show ${shellWords([step.record])}`)
+          : null,
+      step.why ?? '',
+    ]),
+  });
 }
 
 function figuresPart(

@@ -13,7 +13,7 @@ import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords, recordHref } from '../../words';
-import { asCards, numberColumns } from '../../table';
+import { numberColumns } from '../../table';
 import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
@@ -162,7 +162,7 @@ function outlierSection(report: Report, link: Link): HTMLElement {
       'details.outliers',
       { open: isSmall },
       h('summary', 'Every anomaly'),
-      asCards(each.element),
+      each.element,
     ),
   );
 }

@@ -3,7 +3,7 @@
 import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
-import { asCards, tableElement } from '../../table';
+import { tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { formatAddress } from '../history/shape';
@@ -93,30 +93,28 @@ const fleetTable = (
   source: Source,
   judged?: string,
 ): HTMLElement =>
-  asCards(
-    tableElement({
-      caption: 'Newest first',
-      columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
-      rows: known.map(({ id, plan, report }) => [
-        plan ? recordLink(plan.id, id) : id,
-        report
-          ? recordLink(
-              report.id,
-              id === judged ? 'As above' : report.verdict || 'Report',
-            )
-          : h('code', `pinwise fleet report ${shellWords([id])}`),
-        minute(plan?.time ?? report?.time ?? ''),
-        plan?.verdict,
-        source.kind === 'site'
-          ? h(
-              'a',
-              {
-                href: formatAddress({ tag: `fleet:${id}` }),
-                aria: { label: `Records of ${id}` },
-              },
-              'Records',
-            )
-          : null,
-      ]),
-    }),
-  );
+  tableElement({
+    caption: 'Newest first',
+    columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
+    rows: known.map(({ id, plan, report }) => [
+      plan ? recordLink(plan.id, id) : id,
+      report
+        ? recordLink(
+            report.id,
+            id === judged ? 'As above' : report.verdict || 'Report',
+          )
+        : h('code', `pinwise fleet report ${shellWords([id])}`),
+      minute(plan?.time ?? report?.time ?? ''),
+      plan?.verdict,
+      source.kind === 'site'
+        ? h(
+            'a',
+            {
+              href: formatAddress({ tag: `fleet:${id}` }),
+              aria: { label: `Records of ${id}` },
+            },
+            'Records',
+          )
+        : null,
+    ]),
+  });

@@ -36,7 +36,6 @@ export function questionTable(
   const table = (shown: readonly Question[]): HTMLElement =>
     tableElement({
       caption: `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
-      isStacked: true,
       columns: [
         'Question',
         'Verdict',

@@ -15,7 +15,6 @@ const formatMilliseconds = (value: Maybe<number>): string =>
 
 export const cpuTable = (record: JitterRecord): Table => ({
   caption: `Gaps above ${formatMicroseconds(record.threshold_us)}`,
-  isStacked: true,
   columns: [
     'CPU',
     ...numberColumns('Gaps', 'Median', '99 %', 'Longest', 'Time lost'),
@@ -34,7 +33,6 @@ export const cpuTable = (record: JitterRecord): Table => ({
 
 export const causeTable = (record: JitterRecord): Table => ({
   caption: 'Causes of gaps, all CPUs together',
-  isStacked: true,
   columns: [
     'Cause',
     ...numberColumns('Gaps', 'Time', 'Longest'),

@@ -6,7 +6,6 @@ import { type NamedCommand, commandList } from '../../headline';
 import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import { asCards } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { claimRows, VERDICTS } from './shape';
@@ -59,21 +58,19 @@ function nextStep({ reports, simulated }: Reproduction): NamedCommand {
 function claimsPart(record: Reproduction): HTMLElement {
   return section(
     'Claims',
-    asCards(
-      sortableTable({
-        caption: 'What was reported, and what was measured here',
-        columns: [
-          'Claim',
-          'Verdict',
-          'Reported',
-          'Measured',
-          'Why',
-          'Experiment',
-          'Report',
-        ],
-        rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
-      }).element,
-    ),
+    sortableTable({
+      caption: 'What was reported, and what was measured here',
+      columns: [
+        'Claim',
+        'Verdict',
+        'Reported',
+        'Measured',
+        'Why',
+        'Experiment',
+        'Report',
+      ],
+      rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
+    }).element,
   );
 }
 

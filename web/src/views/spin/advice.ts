@@ -15,7 +15,7 @@ import type {
 } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import { asCards, numberColumns, tableElement } from '../../table';
+import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, findingList, section } from '../../words';
 import { groupEqualLoops, scanSentence } from './scan';
@@ -51,7 +51,6 @@ const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
   tableElement({
     caption:
       'Spin settings, and how long they spin here; suggested is the nearest value that each can have',
-    isStacked: true,
     columns: [
       'Setting',
       ...numberColumns('Default', 'Spins', 'Suggested', 'Would spin'),
@@ -97,44 +96,42 @@ function loopTable(scan: SpinScan): HTMLElement {
     typeof value === 'number'
       ? { text: value.toLocaleString('en-US'), sort: value }
       : { text: 'unknown', sort: null };
-  return asCards(
-    sortableTable({
-      caption:
-        'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
-      columns: [
-        'Function',
-        'Kind',
-        { name: 'Loops', isNumber: true },
-        { name: 'Hints between checks', isNumber: true },
-        ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
-        'Algorithm',
-        'Address',
-        ...(hasBinaries ? ['Binary'] : []),
-      ],
-      rows: groupEqualLoops(scan).map(([loop, ...others]) => [
-        { text: loop.function ?? '–' },
-        {
-          text:
-            (loop.kind ?? '').replaceAll('_', ' ') +
-            (loop.fails === true ? ', too long' : ''),
-        },
-        { text: wholeNumber(1 + others.length), sort: 1 + others.length },
-        hints(loop.gap_hints),
-        ...chips.map((chip) =>
-          gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
-        ),
-        {
-          text: list(loop.algorithms)
-            .map((a) => a.id ?? '')
-            .join(', '),
-        },
-        {
-          text: `${loop.address ?? ''}${others.length > 0 ? ' …' : ''}`,
-        },
-        ...(hasBinaries
-          ? [{ text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' }]
-          : []),
-      ]),
-    }).element,
-  );
+  return sortableTable({
+    caption:
+      'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
+    columns: [
+      'Function',
+      'Kind',
+      { name: 'Loops', isNumber: true },
+      { name: 'Hints between checks', isNumber: true },
+      ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
+      'Algorithm',
+      'Address',
+      ...(hasBinaries ? ['Binary'] : []),
+    ],
+    rows: groupEqualLoops(scan).map(([loop, ...others]) => [
+      { text: loop.function ?? '–' },
+      {
+        text:
+          (loop.kind ?? '').replaceAll('_', ' ') +
+          (loop.fails === true ? ', too long' : ''),
+      },
+      { text: wholeNumber(1 + others.length), sort: 1 + others.length },
+      hints(loop.gap_hints),
+      ...chips.map((chip) =>
+        gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
+      ),
+      {
+        text: list(loop.algorithms)
+          .map((a) => a.id ?? '')
+          .join(', '),
+      },
+      {
+        text: `${loop.address ?? ''}${others.length > 0 ? ' …' : ''}`,
+      },
+      ...(hasBinaries
+        ? [{ text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' }]
+        : []),
+    ]),
+  }).element;
 }

@@ -112,7 +112,6 @@ const cpuTable = (record: SpinPauseRecord): HTMLElement =>
   tableElement({
     caption:
       'Medians, with 95 % intervals where they are wider than the figure',
-    isStacked: true,
     columns: [
       'CPU',
       ...numberColumns('Time', 'Cycles', 'Clock'),

@@ -10,7 +10,7 @@ import { finite, mapNumber } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import { asCards, numberColumns } from '../../table';
+import { numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { splitIdle } from './shape';
@@ -125,30 +125,28 @@ const threadTable = (
   caption: string,
   threads: readonly TopThread[],
 ): HTMLElement =>
-  asCards(
-    sortableTable({
-      caption,
-      columns: [
-        'Name',
-        ...numberColumns('CPU time', 'Queued', 'CPU'),
-        'State',
-        ...numberColumns('Thread', 'Migrations/s', 'Switches/s'),
-        'Allowed CPUs',
-      ],
-      rows: threads.map((thread) => {
-        const figure = (value: Maybe<number>, digits = 0): Cell =>
-          figureCell(value, (own) => own.toFixed(digits));
-        return [
-          { text: thread.name ?? '–' },
-          shareCell(thread.cpu_percent),
-          shareCell(thread.wait_percent),
-          figure(thread.cpu),
-          { text: thread.state ?? '–' },
-          figure(thread.thread),
-          figure(thread.migrations_per_s, 1),
-          figure(thread.switches_per_s, 1),
-          { text: thread.allowed ?? '–' },
-        ];
-      }),
-    }).element,
-  );
+  sortableTable({
+    caption,
+    columns: [
+      'Name',
+      ...numberColumns('CPU time', 'Queued', 'CPU'),
+      'State',
+      ...numberColumns('Thread', 'Migrations/s', 'Switches/s'),
+      'Allowed CPUs',
+    ],
+    rows: threads.map((thread) => {
+      const figure = (value: Maybe<number>, digits = 0): Cell =>
+        figureCell(value, (own) => own.toFixed(digits));
+      return [
+        { text: thread.name ?? '–' },
+        shareCell(thread.cpu_percent),
+        shareCell(thread.wait_percent),
+        figure(thread.cpu),
+        { text: thread.state ?? '–' },
+        figure(thread.thread),
+        figure(thread.migrations_per_s, 1),
+        figure(thread.switches_per_s, 1),
+        { text: thread.allowed ?? '–' },
+      ];
+    }),
+  }).element;
