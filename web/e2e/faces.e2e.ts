@@ -45,7 +45,9 @@ test.for(KINDS)(
     const table = await page.evaluate(() => {
       const rows = document.querySelector('main table')?.querySelectorAll('tr');
       return [...(rows ?? [])].map((row) =>
-        [...row.cells].map((cell) => cell.innerText),
+        [...row.cells]
+          .filter((cell) => !cell.hidden)
+          .map((cell) => cell.innerText),
       );
     });
     const heads = table[0] ?? [];
