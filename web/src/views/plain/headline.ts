@@ -193,7 +193,7 @@ function composeTopologyDiff(record: Records.TopologyDiff): Headline {
       : `A and B ${record.same ? 'are the same' : 'could not be compared'}.`,
     texts(record.not_compared).length > 0
       ? ['Measure both machines', 'pinwise topology --measure']
-      : null,
+      : ['See what placement is worth on each', 'pinwise compare -- PROGRAM'],
   ];
 }
 

@@ -37,28 +37,24 @@ export function predictionPart(record: Records.PlacementPrediction): Part {
   );
 }
 
-const IN_BOTH =
-  /^(?:The )?(.+?)(?: is| are|:) (.+) in A(?:,| and) (.+) in B\.$/;
-const USABLE = /^A may use (\d+) (.+), B (\d+)\.$/;
-
-/** The differences of two machines; what is unknown of one comes last. */
+/** The differences of two machines; what is unknown of one is folded. */
 export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const all = items(record.differences);
   const [a, b] = texts(record.between);
-  const table = tableElement({
-    caption: `A is ${a ?? '?'}, B is ${b ?? '?'}`,
-    columns: ['Difference', 'A', 'B'],
-    rows: all
-      .sort((x, y) => Number(isUnknown(x)) - Number(isUnknown(y)))
-      .map(({ sentence }) => {
-        const said = text(sentence);
-        const [, many, units, few] = USABLE.exec(said) ?? [];
-        return units
-          ? [`usable ${units}`, many, few]
-          : (IN_BOTH.exec(said) ?? ['', said]).slice(1);
-      }),
-  });
-  return [table, ...texts(record.not_compared).map((why) => h('p', why))];
+  const list = (of: readonly Records.Difference[]): HTMLElement =>
+    h('ul', ...of.map(({ sentence }) => h('li', text(sentence))));
+  const unknown = all.filter(isUnknown);
+  return [
+    h('p.muted', `A is ${a ?? '?'}, B is ${b ?? '?'}.`),
+    list(all.filter((one) => !isUnknown(one))),
+    h(
+      'details',
+      { hidden: unknown.length === 0 },
+      h('summary', `${unknown.length} unknown in one`),
+      list(unknown),
+    ),
+    ...texts(record.not_compared).map((why) => h('p', why)),
+  ];
 }
 
 /** The even placements of one number of threads; of several, folded in a table. */
