@@ -20,7 +20,7 @@ import { visible } from './dom';
 import { fitNames, fitTitle, truncate } from './labels';
 import { filterMap } from './lists';
 import { finite } from './numbers';
-import type { Measure, Panel, Point, Rule, Series } from './plot';
+import type { Axis, Measure, Panel, Point, Rule, Series } from './plot';
 import {
   COLOURS,
   endsOf,
@@ -51,6 +51,10 @@ export interface Drawing {
 /** Room for the title and labels of the axes, pixels. */
 const TOP_MARGIN = 26;
 const BOTTOM_MARGIN = 48;
+
+/** The margin of an axis; labels of times have a second line, such as the day. */
+const bottomMargin = ({ type }: Axis): number =>
+  BOTTOM_MARGIN + (type === 'utc' ? 8 : 0);
 const TICK_LENGTH = 5;
 /** Room for half of the last label, pixels. */
 const SIDE_MARGIN = 30;
@@ -134,12 +138,13 @@ export function drawPanels(
   let top = 0;
   for (const frame of frames) {
     const { panel } = frame;
-    const height = TOP_MARGIN + panel.height + BOTTOM_MARGIN;
+    const bottom = bottomMargin(panel.x);
+    const height = TOP_MARGIN + panel.height + bottom;
     const made = plot({
       width,
       height,
       marginTop: TOP_MARGIN,
-      marginBottom: BOTTOM_MARGIN,
+      marginBottom: bottom,
       marginLeft: left,
       marginRight: right,
       x: { type: panel.x.type ?? 'linear', domain: frame.x },
@@ -216,8 +221,7 @@ function backMarks(
         fitTitle(visible(xAxis.title), around * BOLD_TITLE_SHARE, measure) ||
         null,
       labelAnchor: 'center',
-      // Times have a second line, the day.
-      labelOffset: BOTTOM_MARGIN - (isTime ? 1 : 8),
+      labelOffset: bottomMargin(xAxis) - 8,
       tickSize: TICK_LENGTH,
     }),
     isRows(yAxis)
