@@ -215,11 +215,12 @@ async function diffPage(
   b: string,
   page: Page,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
-  const view = viewOf(await page.source.diff(a, b), page);
+  const record = await page.source.diff(a, b);
+  const view = viewOf(record, page);
   document.title = 'Two records compared · pinwise';
   const element = h(
     'div',
-    h('h1', 'Two records compared'),
+    h('h1', ...titleLines(record, 'Two records compared')),
     view.element,
     h(
       'footer',
