@@ -324,7 +324,7 @@ function recordTable(held: HistoryState): HTMLElement {
     held.listing.records.some((a) =>
       held.listing.records.some((b) => held.page.source.canDiff(a.id, b.id)),
     );
-  const hasTags = held.listing.tags.length > 0;
+  const hasTags = held.listing.records.some(({ tags }) => tags.length > 0);
   const heads = [
     ...(canCompare ? ['Compare'] : []),
     ...COLUMNS,
