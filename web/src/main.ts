@@ -299,11 +299,7 @@ async function recordPage(
     state.textContent = 'Running, or cut off: this page grows with it.';
     stop = page.source.watch(entry.id, onChange);
   }
-  // A record without a title has its kind and the name of its file.
-  const title = (entry?.title || id).replace(
-    /^(.)(.*): [^/ ]+\.json$/,
-    (_, a, b) => `${a.toUpperCase()}${b}`,
-  );
+  const title = entry?.title || id;
   document.title = visible(`${title} · pinwise`);
   keepChoices(body, place);
   const element = h(
