@@ -66,9 +66,9 @@ export function ratioPlan(
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
   const band = `The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
-  // What companions change comes first, as in the verdict, then the chart of the best arm's baseline.
+  // In the order of the verdict: the best arm, what companions change, the others.
   const rank = ([against, own]: [string, RatioLine[]]): number =>
-    against === ALONE ? 0 : own.some(isBest) ? 1 : 2;
+    own.some(isBest) ? 0 : against === ALONE ? 1 : 2;
   const groups = [...groupBy(rows, (r) => r.against ?? baseline)].sort(
     (a, b) => rank(a) - rank(b),
   );

@@ -392,6 +392,10 @@ test('what a companion costs an arm is no advice against the arm', () => {
     [['a beside noise', 'b beside noise'], 'the same arm alone'],
     [['b beside noise'], 'a beside noise'],
   ]);
+  // The headline figure is that of the best arm: its chart is first.
+  const best = { ...record, companion_effects, best: 'b beside noise' };
+  const [first] = panelsOf(ratioPlan(best, armLines(best))!, 800);
+  expect(first?.rules?.[0]?.label).toBe('a beside noise');
 });
 
 test('arms that were left out come last, however cheap', () => {
