@@ -90,12 +90,19 @@ describe('a node', () => {
       'a · latency',
       '180 ns',
       '90.0 ns',
-      '×2.00',
+      '+100 %',
       '170 ns to 190 ns',
       'outlier',
     ]);
     expect(rows[1]).toEqual(['a · other', '2.00', '–', '–', '–', '']);
     expect(rows).toHaveLength(2);
+    const other = [{ node: 'n1', group: 1, figure: 'a · other' }];
+    const [first] = figureRows(
+      node(),
+      report().groups[1]!,
+      report(other).outliers,
+    );
+    expect(first?.[0]?.text).toBe('a · other');
   });
 
   test('tells which steps were done, and the offset of its clock', () => {

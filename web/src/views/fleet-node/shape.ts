@@ -1,14 +1,13 @@
 // A node beside its peers: its group in a report, and its figures beside the typical ones of the
 // group.
 
-import { count, quantity, span } from '../../format';
+import { change, count, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { withLabels, sortedEntries } from '../fleet-report/record';
-import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
 import { filterMap } from '../../lists';
-import { finite, mapNumber } from '../../numbers';
+import { finite } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
 
 /** The fields of a host by which reports group, with their names in reports. */
@@ -93,7 +92,7 @@ export function nodeSentence(
 export const nodeOutliers = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 
-/** Figures beside the group's median; outliers are marked. */
+/** Figures beside the group's median; outliers are marked, and first. */
 export function figureRows(
   node: FleetNode,
   group: Group | null,
@@ -103,7 +102,7 @@ export function figureRows(
     group?.figures.map((figure) => [figure.label, figure.median]),
   );
   const outlying = new Set(outliers.map((outlier) => outlier.figure));
-  return filterMap(
+  const rows = filterMap(
     withLabels(node.figures),
     ({ label, unit, value, low, high }) => {
       if (!finite(value)) return null;
@@ -113,13 +112,14 @@ export function figureRows(
         { text: label },
         { text: quantity(value, unit), sort: value },
         { text: quantity(middle, unit), sort: middle },
-        { text: mapNumber(ratio, timesMark) ?? '–', sort: ratio },
+        { text: change(ratio), sort: ratio },
         { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
         { text: outlying.has(label) ? 'outlier' : '' },
       ];
       return row;
     },
   );
+  return rows.sort((a, b) => Number(!a[5]!.text) - Number(!b[5]!.text));
 }
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */

@@ -7,6 +7,7 @@ import { items, text, texts } from '../../fields';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { sortedEntries, readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
+import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -51,6 +52,13 @@ function draw(
     element,
     h('p.verdict', nodeSentence(node, report && outliers)),
     outlierList(outliers, group),
+    outliers.length > 0 &&
+      commandList([
+        [
+          'Measure it again',
+          `pinwise fleet submit --nodelist ${shellWords([text(node.node)])} STUDY.toml`,
+        ],
+      ]),
     reportLink(node, page, report),
     section('What ran', stepTable(node, page)),
     figuresPart(node, group, outliers),
@@ -129,7 +137,7 @@ function figuresPart(
           : `Figures of the node, beside the medians of ${group.name}`,
       columns: [
         'Figure',
-        ...numberColumns('Value', 'Typical', 'Ratio', 'Interval'),
+        ...numberColumns('Value', 'Typical', 'Change', 'Interval'),
         'Beside its group',
       ],
       rows,
