@@ -73,11 +73,17 @@ export function commandLine(text: string, what = 'the command'): HTMLElement {
   return h('div', line, h('details.muted', summary, h('code', variables)));
 }
 
-/** A sentence of a record, in which `backticks` mark code. */
+/** A sentence of a record, in which `backticks` mark code; options stay on one line. */
 export const withCode = (sentence: string): Child[] =>
   sentence
-    .split(/`([^`]+)`/)
-    .map((part, at) => (at % 2 === 1 ? h('code', part) : part));
+    .split(/(`[^`]+`|--[\w-]+)/)
+    .map((part, at) =>
+      at % 2 === 0
+        ? part
+        : part.startsWith('`')
+          ? h('code', part.slice(1, -1))
+          : h('span.option', part),
+    );
 
 /** Findings as a list, in the record's order: the most serious first. */
 export const findingList = (findings: readonly Finding[]): HTMLElement =>

@@ -198,7 +198,7 @@ export function processorSentence(
   const cycles = positive(processor.pause_cycles)
     ? ` (${fixed(processor.pause_cycles, 1)} cycles${clock})`
     : '';
-  return `${chipName(processor) ?? 'The machine of the record'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
+  return `${chipName(processor) ?? 'The measured machine'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
 /** How long to spin: whole PAUSEs, which a loop can count, and the time that they take. */
