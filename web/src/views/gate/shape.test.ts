@@ -161,6 +161,20 @@ test('a pair of rates is drawn as its cost: up is worse', () => {
   ]);
 });
 
+test('pairs are of CPU time where that decided', () => {
+  const pair = { at_s: 1, base: 3, head: 3, base_cpu_s: 2, head_cpu_s: 2.2 };
+  const slower = benchmark('parse', 'slower', {
+    cpu: { decides: true },
+    pairs: [pair],
+  });
+  const [line] = toGateLines({ benchmarks: [slower] });
+  expect(toPairDots(line!)[0]).toMatchObject({
+    base: 2,
+    head: 2.2,
+    ratio: 1.1,
+  });
+});
+
 test('a passed benchmark is drawn up to the limit that passed it', () => {
   const passed = benchmark('parse', 'passed', {
     ratio: 0.998,

@@ -105,10 +105,17 @@ export function toGateLines(record: GateRecord): GateLine[] {
     .sort((a, b) => rank(a) - rank(b));
 }
 
+/** Did CPU time decide, instead of the benchmark's own metric? */
+export const isByCpu = ({ cpu }: GateBenchmark): boolean =>
+  cpu?.decides === true;
+
+/** The unit of the figure that decided. */
+export const unitOf = (benchmark: GateBenchmark): string =>
+  isByCpu(benchmark) ? 's' : text(benchmark.metric?.unit);
+
 function toGateLine(benchmark: GateBenchmark): GateLine {
-  // CPU time may have decided instead of the benchmark's own metric.
-  const isByCpu = benchmark.cpu?.decides === true;
-  const decisive = (isByCpu ? benchmark.cpu : benchmark) ?? benchmark;
+  const decisive =
+    (isByCpu(benchmark) ? benchmark.cpu : benchmark) ?? benchmark;
   const ratio = positive(decisive.ratio) ? decisive.ratio : null;
   const { low, high } = decisive;
   const isKnown = ratio !== null && positive(low) && positive(high);
@@ -171,8 +178,8 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
   return lines.map((line, at) => {
     const { benchmark: b, name, change, interval, word } = line;
     // Where CPU time decided, the medians are of CPU time too.
-    const isByCpu = b.cpu?.decides === true;
-    const unit = isByCpu ? 's' : text(b.metric?.unit);
+    const byCpu = isByCpu(b);
+    const unit = unitOf(b);
     const quantityCell = (value: Maybe<number>): Cell => ({
       text: quantity(value, unit),
       sort: number(value),
@@ -188,8 +195,8 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
       // The lines are in the order of their verdicts.
       { text: word, sort: at },
       { text: interval || '–', sort: line.high },
-      quantityCell(isByCpu ? medianCpuTime((pair) => pair.base_cpu_s) : b.base),
-      quantityCell(isByCpu ? medianCpuTime((pair) => pair.head_cpu_s) : b.head),
+      quantityCell(byCpu ? medianCpuTime((pair) => pair.base_cpu_s) : b.base),
+      quantityCell(byCpu ? medianCpuTime((pair) => pair.head_cpu_s) : b.head),
       { text: wholeNumber(pairs), sort: pairs },
     ];
   });
@@ -208,7 +215,10 @@ export interface PairDot {
 /** The pairs of a benchmark that have a ratio. */
 export function toPairDots(line: GateLine): PairDot[] {
   return filterMap(items(line.benchmark.pairs), (pair) => {
-    const { at_s, base, head: figure } = pair;
+    const { at_s } = pair;
+    const [base, figure] = isByCpu(line.benchmark)
+      ? [pair.base_cpu_s, pair.head_cpu_s]
+      : [pair.base, pair.head];
     if (number(at_s) === null || !positive(base) || !positive(figure))
       return null;
     return {

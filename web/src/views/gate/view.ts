@@ -37,11 +37,13 @@ import {
   describeBuild,
   toGateLines,
   toHeadline,
+  isByCpu,
   isRate,
   toPairDots,
   countPairs,
   splitPassed,
   summariseOutcomes,
+  unitOf,
 } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
@@ -311,11 +313,11 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
   const dots = toPairDots(line);
   if (dots.length === 0) return null;
   const base = nameBuild(record.base, 'base');
-  const metric = line.benchmark.metric;
-  const figure = (value: number): string => quantity(value, metric?.unit ?? '');
+  const unit = unitOf(line.benchmark);
+  const figure = (value: number): string => quantity(value, unit);
   return {
     name: `Pairs of ${line.name}`,
-    summary: `${count(dots.length, 'pair')} in time order, the head against ${base} in each; up is worse.`,
+    summary: `${count(dots.length, 'pair')} in time order, ${isByCpu(line.benchmark) ? 'CPU time of ' : ''}the head against ${base} in each; up is worse.`,
     panel: {
       height: 160,
       x: TIME_AXIS,
