@@ -77,7 +77,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   // The programs of a joint plan have its placements, which are no arms to choose from.
   const isJoint = Boolean((record as Comparison).joint);
   const answer = joinParts<ShownComparison>('div', [
-    rebuiltOnChange((now) => topPart(now.record, now.lines)),
+    rebuiltOnChange(topPart),
     rebuiltOnChange(
       ({ record }) => [copyCommands(record)],
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
@@ -164,15 +164,21 @@ function armChoice(
 /** Runs that failed: what they took may mean nothing, so the headline has it beside it. */
 const isOfExits = ({ check }: Finding): boolean => check === 'exit_statuses';
 
-function topPart(
-  record: Comparison,
-  lines: readonly ArmLine[],
-): (Node | null)[] {
+function topPart({
+  record,
+  lines,
+  isRunning,
+}: ShownComparison): (Node | null)[] {
   const said = readHead(record);
   const verdict = record.verdict;
   const exits = record.findings?.filter(isOfExits) ?? [];
   return [
-    h('p.verdict', splitVerdict(said.sentence)[0]),
+    h(
+      'p.verdict',
+      isRunning
+        ? 'No verdict yet: it comes at the end.'
+        : splitVerdict(said.sentence)[0],
+    ),
     exits.length > 0 ? findingList(exits) : null,
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
