@@ -23,7 +23,7 @@ import {
   replaySentence,
 } from './shape';
 import { filterMap } from '../../lists';
-import { mapNumber } from '../../numbers';
+import { mapNumber, positive } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -69,12 +69,14 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
     of,
     points: toReplayPoints(of, record.experiment),
   }));
-  const known = all.filter(({ points }) =>
-    points.some((p) =>
-      [p.predicted, p.measured, p.low, p.high].some((v) => v !== null && v > 0),
-    ),
-  );
+  const latenesses = ({ points }: (typeof all)[0]): number[] =>
+    points.flatMap((p) =>
+      [p.predicted, p.measured, p.low, p.high].filter(positive),
+    );
+  const known = all.filter((one) => latenesses(one).length > 0);
   if (known.length === 0) return null;
+  const values = known.flatMap(latenesses);
+  const isLog = Math.max(...values) > 5 * Math.min(...values);
   const isHandoff = record.experiment === 'handoff';
   const isWhole = known.every(({ points }) =>
     points.every((p) => Number.isInteger(p.at_ms)),
@@ -92,7 +94,11 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
         label: formatMilliseconds,
         ...(isWhole ? { ticks: wholeTicks } : {}),
       },
-      y: { title: 'lateness', type: 'log', label: formatMicroseconds },
+      y: {
+        title: 'lateness',
+        type: isLog ? 'log' : 'linear',
+        label: formatMicroseconds,
+      },
       series: known.flatMap(({ of, points }, at) =>
         latenessSeries(
           known.length > 1 ? `${of.algorithm}, ` : '',

@@ -230,11 +230,11 @@ test('the sentence of a replay names the lateness of each algorithm', () => {
     ]),
   ];
   expect(replaySentence({ experiment, algorithms })).toBe(
-    'new gets a free lock up to 40.0 µs late (predicted) if it comes after 2 ms; old gets a free lock up to 9.50 ms late (predicted) if it comes after 2 ms.',
+    'new gets a free lock 40.0 µs late (predicted) if it comes after 2 ms; old gets a free lock 9.50 ms late (predicted) if it comes after 2 ms.',
   );
   const checked = { ...of('a', [[30, 40]]), median_error_percent: 25 };
   expect(replaySentence({ experiment, algorithms: [checked] })).toBe(
-    'a gets a free lock up to 40.0 µs late if it comes after 1 ms (predictions off by 25.0 %, median).',
+    'a gets a free lock 40.0 µs late (median) if it comes after 1 ms, predictions off by 25.0 %.',
   );
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });

@@ -289,7 +289,7 @@ export function replaySentence(record: SpinReplayRecord): string {
   const worst = (record.algorithms ?? []).flatMap((of) => {
     const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
-      const how = p.measured === null ? ' (predicted)' : '';
+      const how = p.measured === null ? 'predicted' : 'median';
       return us === null ? null : { of, us, how, at: p.at_ms };
     });
     return late.sort((a, b) => b.us - a.us).slice(0, 1);
@@ -299,7 +299,7 @@ export function replaySentence(record: SpinReplayRecord): string {
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
   const parts = worst.map(
     ({ of, us, at, how }) =>
-      `${of.algorithm} gets a free lock up to ${seconds(us * 1e-6)} late${how} if ${when} ${at} ms${mapNumber(of.median_error_percent, (error) => ` (predictions off by ${fixed(error, 1)} %, median)`) ?? ''}`,
+      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) if ${when} ${at} ms${mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`) ?? ''}`,
   );
   return `${parts.join('; ')}.`;
 }
