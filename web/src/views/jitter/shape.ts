@@ -66,7 +66,7 @@ export function longestChart(record: JitterRecord): ChartPlan {
   const kinds = [...new Set(gaps.map(({ kind }) => kind))];
   return {
     name: 'Longest gaps',
-    summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by start time.`,
+    summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by start time${kinds.length === 1 ? `; cause: ${kinds[0]}` : ''}.`,
     panel: {
       height: 200,
       x: { title: 'time since the start', label: (s) => seconds(s) },
