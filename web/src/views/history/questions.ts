@@ -64,6 +64,8 @@ export function questionTable(
   );
 }
 
+const askedHistories = new Map<string, Promise<GateHistory | null>>();
+
 function questionRow(question: Question, source: Source): TableCell[] {
   const { subject, host, figure, points } = question;
   const [before, newest] = points.slice(-2) as [
@@ -113,8 +115,13 @@ function questionRow(question: Question, source: Source): TableCell[] {
     last.title = '';
     fill(former, changeText(a.figure));
   };
-  if (isGate)
-    void source.gates(subject, figure).then(showHistory, () => undefined);
+  if (isGate) {
+    // Redrawn with every letter of a filter, the rows ask once.
+    const key = [subject, figure, newest.entry.id, points.length].join('\n');
+    const asked = askedHistories.get(key) ?? source.gates(subject, figure);
+    askedHistories.set(key, asked);
+    void asked.then(showHistory, () => askedHistories.delete(key));
+  }
   return [
     h('a', { href: own }, subject),
     verdict,
