@@ -61,7 +61,7 @@ const MAX_WHOLE_COMMAND = 160;
 
 /** A command line with a copy button; environment variables are folded, and copied too. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  const code = h('code', text.replace(VARIABLES, ' …'));
+  const code = h('code', ...withOptions(text.replace(VARIABLES, ' …')));
   const line = h('div.command', code, copyButton(text, what));
   if (text.length > MAX_WHOLE_COMMAND) {
     line.classList.add('long');
@@ -73,17 +73,19 @@ export function commandLine(text: string, what = 'the command'): HTMLElement {
   return h('div', line, h('details.muted', summary, h('code', variables)));
 }
 
-/** A sentence of a record, in which `backticks` mark code; options stay on one line. */
+/** A sentence of a record, in which `backticks` mark code. */
 export const withCode = (sentence: string): Child[] =>
   sentence
-    .split(/(`[^`]+`|--[\w-]+)/)
-    .map((part, at) =>
-      at % 2 === 0
-        ? part
-        : part.startsWith('`')
-          ? h('code', part.slice(1, -1))
-          : h('span.option', part),
+    .split(/`([^`]+)`/)
+    .flatMap((part, at): Child[] =>
+      at % 2 === 1 ? [h('code', ...withOptions(part))] : withOptions(part),
     );
+
+/** Text in which no line ends within an option such as --max-runs. */
+const withOptions = (text: string): Child[] =>
+  text
+    .split(/(--[\w-]+)/)
+    .map((part, at) => (at % 2 === 1 ? h('span.option', part) : part));
 
 /** Findings as a list, in the record's order: the most serious first. */
 export const findingList = (findings: readonly Finding[]): HTMLElement =>
