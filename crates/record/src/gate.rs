@@ -66,7 +66,17 @@ pub struct BuildRecord {
 /// Number of digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 7;
 
+fn shorten_commit(commit: &str) -> &str {
+    commit.get(..COMMIT_DIGITS).unwrap_or(commit)
+}
+
 impl BuildRecord {
+    /// The first digits of its commit.
+    #[must_use]
+    pub fn short_commit(&self) -> Option<&str> {
+        self.commit.as_deref().map(shorten_commit)
+    }
+
     /// Its name, with the commit that it meant: `HEAD (1a2b3c4)`.
     #[must_use]
     pub fn label(&self) -> String {
@@ -74,8 +84,7 @@ impl BuildRecord {
             let is_beginning = commit.starts_with(&self.name);
             !(is_beginning && self.name.len() >= COMMIT_DIGITS)
         });
-        let short = commit.map(|commit| commit.get(..COMMIT_DIGITS).unwrap_or(commit));
-        short.map_or_else(
+        commit.map(shorten_commit).map_or_else(
             || self.name.clone(),
             |short| format!("{} ({short})", self.name),
         )

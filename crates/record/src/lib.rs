@@ -192,7 +192,7 @@ pub use timeline::{
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    OccupantRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord,
+    OtherProgramRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord,
     TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
     WaitRecord,
 };

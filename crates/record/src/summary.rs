@@ -236,7 +236,14 @@ fn read_comparison(record: &Value) -> Vec<Figure> {
 
 /// The change of each benchmark.
 fn read_gate(record: &Value) -> Vec<Figure> {
-    let benchmark = |one: &Value| read_estimate(read_text(one, "name")?, "%", &one["effect"]);
+    let benchmark = |one: &Value| {
+        let cpu = &one["cpu"];
+        let effect = match cpu["decides"].as_bool() {
+            Some(true) => &cpu["effect"],
+            _ => &one["effect"],
+        };
+        read_estimate(read_text(one, "name")?, "%", effect)
+    };
     let benchmarks = read_list(&record["benchmarks"]).iter();
     benchmarks.filter_map(benchmark).collect()
 }
@@ -403,7 +410,7 @@ fn read_profile(record: &Value) -> Vec<Figure> {
 fn read_fleet_report(record: &Value) -> Vec<Figure> {
     let outliers = read_list(&record["outliers"]).iter();
     let nodes: BTreeSet<&str> = outliers.filter_map(|o| o["node"].as_str()).collect();
-    let mut figures = read_number("nodes that depart", "", &nodes.len().into());
+    let mut figures = read_number("outlier nodes", "", &nodes.len().into());
     figures.extend(read_number("complete nodes", "", &record["complete"]));
     figures
 }

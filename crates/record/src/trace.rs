@@ -112,7 +112,7 @@ impl TraceSource {
     /// The title of its record, for the command `study` that made it.
     pub(crate) fn title(&self, study: &str) -> String {
         match self {
-            Self::Command { command, .. } => format!("{study} {}", command.join(" ")),
+            Self::Command { command, .. } => format!("{study} {}", shell::line(command)),
             Self::Process { pid, name } => format!("{study} of {name} ({pid})"),
             Self::Machine => format!("{study} of the machine"),
             Self::Import { path, .. } => format!("{study} import {path}"),
@@ -269,13 +269,13 @@ pub struct WaitRecord {
     pub because: Option<WaitCauses>,
     /// Programs that ran where threads were queued, the one with the most CPU time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<OccupantRecord>,
+    pub behind: Vec<OtherProgramRecord>,
 }
 
 /// Threads of other programs that ran on CPUs where traced threads were queued.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct OccupantRecord {
+pub struct OtherProgramRecord {
     /// The name of the threads (`comm`).
     pub name: String,
     /// Their CPU time while traced threads were queued on the same CPU, seconds.

@@ -60,6 +60,7 @@ mod trace_blocked;
 mod trace_events;
 mod trace_interrupts;
 mod trace_rows;
+mod trace_tiers;
 mod wiring;
 mod xml;
 
@@ -96,8 +97,9 @@ pub use spin::{
 pub use style::{Palette, lay_out_for_columns, visible, visible_data, visible_lines};
 pub use table::Table;
 pub use topology::render_topology;
-pub use trace::{render_tiers, render_trace, render_trace_answer};
+pub use trace::{render_trace, render_trace_answer};
 pub use trace_events::{TraceCsv, TracePerfetto};
+pub use trace_tiers::render_tiers;
 pub use wiring::render_replay;
 pub use xml::render_topology_xml;
 

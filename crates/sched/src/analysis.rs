@@ -9,7 +9,6 @@ pub(crate) mod histogram;
 mod lives;
 mod longest;
 mod looks;
-mod occupants;
 mod parallel;
 mod polling;
 mod queues;
@@ -182,8 +181,8 @@ impl Analysis {
     }
 
     /// Names the living threads behind which followed threads were queued, if events did not.
-    pub fn name_occupants(&mut self, find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>) {
-        for thread in self.threads.unnamed_occupants() {
+    pub fn name_other_programs(&mut self, find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>) {
+        for thread in self.threads.unnamed_others() {
             if let Some(name) = find_name(thread.tid) {
                 thread.name = name;
             }

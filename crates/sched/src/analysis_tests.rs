@@ -4,7 +4,7 @@ mod invariants_tests;
 mod kernel_counts_tests;
 
 use super::{
-    Analysis, Event, EventKind, IDLE, LeaveReason, Occupant, Sample, SchedulingClass, Scope,
+    Analysis, Event, EventKind, IDLE, LeaveReason, OtherProgram, Sample, SchedulingClass, Scope,
     SharingCause, Summary, Tid, Tier, Wait, WaitCause, WaitCauseTotals, Wakers, take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
@@ -637,17 +637,17 @@ fn time_of_other_threads_on_cpus_with_queued_threads_is_counted() {
     let result = analyse(SMT, Tier::Bpf.scope(), &events, 60);
     assert_eq!(result.waits.occupied_cpu_ns, 35 * MS);
     // In 5 of them the CPU was idle.
-    let other = Occupant {
+    let other = OtherProgram {
         name: "other".into(),
         cpu_ns: 30 * MS,
     };
-    assert_eq!(result.occupants, [other]);
+    assert_eq!(result.other_programs, [other]);
 }
 
 /// A CPU runs a compiler's processes one after the other while a thread is queued there, and then
 /// while none is.
 #[test]
-fn occupants_of_one_name_are_one() {
+fn programs_of_one_name_are_one() {
     let switch = |ms, prev, next| {
         let left = match prev {
             1 => LeaveReason::Preempted,
@@ -690,9 +690,9 @@ fn occupants_of_one_name_are_one() {
         switch(60, 10, 0),
     ];
     let result = analyse(SMT, Tier::Bpf.scope(), &events, 70);
-    let occupants = result.occupants.iter();
-    let occupants: Vec<(&str, u64)> = occupants.map(|one| (&*one.name, one.cpu_ns / MS)).collect();
-    assert_eq!(occupants, [("cc1plus", 30), ("as", 5)]);
+    let programs = result.other_programs.iter();
+    let programs: Vec<(&str, u64)> = programs.map(|one| (&*one.name, one.cpu_ns / MS)).collect();
+    assert_eq!(programs, [("cc1plus", 30), ("as", 5)]);
 }
 
 /// Threads with their unpacked slices: start and end.

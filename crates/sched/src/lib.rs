@@ -42,6 +42,7 @@ pub mod jitter;
 pub mod live;
 mod merge;
 mod migrations;
+mod other_programs;
 pub mod perf;
 mod summary;
 mod tier;
@@ -55,11 +56,12 @@ pub use event::{Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Ti
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};
 pub use merge::Merger;
 pub use migrations::Migrations;
+pub use other_programs::OtherProgram;
 pub use summary::{
     AvoidableTotals, CoreSummary, CpuBuckets, CpuSlices, CpuSummary, EPISODE_NS, IdleWaiting,
-    LeftOut, MAX_PACKED, Occupant, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingCause,
-    SharingSpan, SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitCause,
-    WaitCauseTotals, WaitSpans, Waits, Wakers,
+    LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingCause, SharingSpan,
+    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitCause, WaitCauseTotals,
+    WaitSpans, Waits, Wakers,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};

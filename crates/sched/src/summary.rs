@@ -1,5 +1,6 @@
 //! The result of an analysis. Times are in ns; values that the source does not report are `None`.
 
+use super::other_programs::OtherProgram;
 use super::{BlockedProcess, LeaveReason, Migrations, Tid};
 use pinwise_topology::CpuSet;
 
@@ -42,9 +43,8 @@ pub struct Summary {
     pub waits: Waits,
     /// CPU time while an SMT sibling was busy; `None` without SMT or switches.
     pub sharing: Option<Sharing>,
-    /// Threads of other programs that ran on CPUs where followed threads were queued, those with
-    /// the most such time first; empty if not all CPUs are seen. Threads of unknown names are left out.
-    pub occupants: Vec<Occupant>,
+    /// Other programs that ran where followed threads were queued; empty if not all CPUs are seen.
+    pub other_programs: Vec<OtherProgram>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
     /// What threads were blocked in, the most often blocked process first; empty if not polled.
@@ -67,15 +67,6 @@ pub struct Summary {
 /// wake-ups and load balancing (the wasted cores of Lozi et al. 2016 lasted 100 ms and more).
 pub const EPISODE_NS: u64 = 1_000_000;
 
-/// Threads of one name that followed threads were queued behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Occupant {
-    /// Their name.
-    pub name: Box<str>,
-    /// Their CPU time while followed threads were queued on the same CPU.
-    pub cpu_ns: u64,
-}
-
 /// Time in run queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waits {
@@ -83,8 +74,7 @@ pub struct Waits {
     pub total_ns: Option<u64>,
     /// Is `total_ns` the kernel's own total, instead of the sum of known waits?
     pub is_from_kernel: bool,
-    /// `total_ns` is a lower bound: threads ended before they were polled, or ends of waits were
-    /// not seen.
+    /// `total_ns` is a lower bound: ends of threads or of waits were not seen.
     pub is_lower_bound: bool,
     /// After a preemption.
     pub after_preemption_ns: Option<u64>,
@@ -98,8 +88,7 @@ pub struct Waits {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub longest_ns: Option<u64>,
-    /// CPU time of other threads while a followed thread was queued on the same CPU; 0 if not all
-    /// CPUs are seen.
+    /// CPU time of others where followed threads were queued; 0 if not all CPUs are seen.
     pub occupied_cpu_ns: u64,
     /// Why they waited; sums to `total_ns`.
     pub causes: Option<WaitCauseTotals>,
@@ -380,8 +369,7 @@ pub const SHORTEST_WAIT_NS: u64 = 10_000;
 /// [`LeaveReason`] is numbered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedSlices {
-    /// Threads in the order in which they first ran. An id that was reused is there once for each
-    /// thread.
+    /// Threads in the order in which they first ran; a reused id is there once for each.
     pub threads: Vec<Tid>,
     /// The CPUs that any of them ran on.
     pub cpus: Vec<CpuSlices>,

@@ -104,7 +104,7 @@ pub fn run_trace(
         tags: plan.tags.clone(),
     };
     let mut recorder = both.recorder;
-    recorder.name_occupants(&mut |thread| machine.process_name(thread));
+    recorder.name_other_programs(&mut |thread| machine.process_name(thread));
     let mut record = recorder.finish(details);
     record.figures.memory = memory::summarize(
         &traced.pages,
@@ -115,10 +115,7 @@ pub fn run_trace(
     );
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
     record.cost = cost.map(|cost| estimate_overhead(cost, &record, traced.own_cpu));
-    if costs.is_empty() && !plan.calibration.is_zero() && !machine.is_simulated() {
-        let note = "What tracing cost was not measured: the machine was too busy.";
-        record.header.notes.push(note.to_owned());
-    }
+    note_unmeasured_cost(plan, &costs, machine, &mut record);
     record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().and_then(|run| exit_of(&run.end));
     if let Some(run) = &traced.run {
@@ -139,6 +136,19 @@ pub fn run_trace(
     findings::add_live(&mut record, plan.tiers, counted);
     name_others(&mut record, machine);
     Ok(record)
+}
+
+/// Says that the cost of tracing is unknown, if it was to be measured.
+fn note_unmeasured_cost(
+    plan: &TracePlan<'_>,
+    costs: &[TierCost],
+    machine: &dyn Tracer,
+    record: &mut TraceRecord,
+) {
+    if costs.is_empty() && !plan.calibration.is_zero() && !machine.is_simulated() {
+        let note = "What tracing cost was not measured: the machine was too busy.";
+        record.header.notes.push(note.to_owned());
+    }
 }
 
 /// Names the busiest untraced processes in the findings that blame other programs, unless events

@@ -33,13 +33,21 @@ pub struct SpinAdviceRecord {
     pub advice: Vec<AdviceRecord>,
 }
 
+impl SpinAdviceRecord {
+    /// How long the budget's PAUSEs take, ns: the budget, to a whole PAUSE.
+    #[must_use]
+    pub fn pauses_ns(&self) -> f64 {
+        self.budget_pauses as f64 * self.processor.pause_ns
+    }
+}
+
 impl StoredRecord for SpinAdviceRecord {
     fn entry(&self) -> Entry {
         let title = format!("spin advise for {}", self.processor.name);
         let verdict = format!(
-            "Spin for {} at most, {} PAUSEs.",
-            nanoseconds(self.budget_ns),
-            self.budget_pauses
+            "Spin for {} PAUSEs ({}) at most.",
+            self.budget_pauses,
+            nanoseconds(self.pauses_ns())
         );
         self.header.to_entry::<Self>(String::new(), title, verdict)
     }

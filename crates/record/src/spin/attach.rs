@@ -1,6 +1,6 @@
 //! Spin-waiting of a program: how much of its CPU time, and in which loops.
 
-use pinwise_format::{capitalise, grouped, nanoseconds, shell};
+use pinwise_format::{capitalise, grouped, nanoseconds, percent, seconds, shell};
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
@@ -231,12 +231,19 @@ impl SpinAttachRecord {
             return "it used no CPU time while sampled".to_owned();
         }
         let sampled = match check_sampled_time(self.cpu_s, self.counted_cpu_s) {
-            Some(counted_s) => format!("the sampled {:.2} s of {counted_s:.2} s", self.cpu_s),
-            None => format!("{:.2} s", self.cpu_s),
+            Some(counted_s) => {
+                format!(
+                    "the sampled {} of {}",
+                    seconds(self.cpu_s),
+                    seconds(counted_s)
+                )
+            }
+            None => seconds(self.cpu_s),
         };
         let figure = format!(
-            "{:.1} % of {sampled} of CPU time is spinning ({spin_s:.2} s)",
-            100.0 * share,
+            "{} of {sampled} of CPU time is spinning ({})",
+            percent(share),
+            seconds(spin_s)
         );
         match share < MIN_SPIN_SHARE {
             true => format!("it hardly spins: {figure}"),

@@ -70,10 +70,7 @@ fn reports_of_fleets_have_figures_and_nodes_have_none() {
         .iter()
         .map(|f| (f.name.as_str(), f.value))
         .collect();
-    assert_eq!(
-        listed,
-        [("nodes that depart", 2.0), ("complete nodes", 7.0)]
-    );
+    assert_eq!(listed, [("outlier nodes", 2.0), ("complete nodes", 7.0)]);
     assert_eq!(summary.tags, ["fleet:f"]);
     assert_eq!(summary.machine, None);
     let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},

@@ -10,12 +10,12 @@ pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String
     let title = format!("Spin settings for {}", record.processor.name);
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     let costs = format!(
-        "A PAUSE takes {}; a wake-up {}, a switch {}. Budget: {}, {} PAUSEs.",
+        "A PAUSE takes {}; a wake-up {}, a switch {}. Budget: {} PAUSEs, {}.",
         nanoseconds(record.processor.pause_ns),
         nanoseconds(record.futex_wake_ns),
         nanoseconds(record.context_switch_ns),
-        nanoseconds(record.budget_ns),
-        record.budget_pauses
+        record.budget_pauses,
+        nanoseconds(record.pauses_ns())
     );
     out += &format!("{}\n", paragraph("  ", "  ", &costs));
     out += &format!("{}\n", paragraph("  ", "  ", &record.rule));

@@ -22,7 +22,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     analysis.count_up_to_end();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
-    let occupants = analysis.threads.take_occupants();
+    let other_programs = analysis.threads.take_other_programs();
     for slot in analysis.threads.living() {
         analysis.retire(slot);
     }
@@ -67,7 +67,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         all_switches: sum(|cpu| cpu.switches).filter(|_| scope.has_all_cpus),
         waits,
         sharing,
-        occupants,
+        other_programs,
         idle_waiting,
         blocked: analysis.blocked.take_ranked(),
         unknown: Unknown {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::super::Tid;
-use super::super::summary::{Occupant, ThreadSummary};
-use super::occupants::Occupants;
+use super::super::other_programs::{OtherProgram, OtherPrograms};
+use super::super::summary::ThreadSummary;
 use super::thread::{PartialWait, Tally, Thread};
 
 /// Limits the listed threads to those with the most CPU time.
@@ -55,7 +55,7 @@ pub(super) struct Threads {
     /// Threads whose events lack a notable part of their activity.
     pub(super) hidden: Hidden,
     /// Threads that are not followed, and have ended.
-    occupants: Occupants,
+    others: OtherPrograms,
     /// All threads are followed, until the first [`EventKind::Follow`].
     pub(super) is_everyone: bool,
 }
@@ -166,7 +166,7 @@ impl Threads {
         self.left_out = 0;
         self.waits = PartialWait::default();
         self.hidden = Hidden::default();
-        self.occupants = Occupants::default();
+        self.others = OtherPrograms::default();
         self.ended_by_tid
             .values_mut()
             .for_each(|ended| *ended = None);
@@ -205,7 +205,7 @@ impl Threads {
         self.free.push(slot);
         if !thread.is_own {
             let name = self.name_of_process(&thread);
-            self.occupants.add(&name, thread.tally.occupied_ns);
+            self.others.add(&name, thread.tally.occupied_ns);
             return;
         }
         self.ended += u64::from(thread.is_ending && !thread.is_back);
@@ -255,21 +255,21 @@ impl Threads {
     }
 
     /// Living threads without a name behind which followed threads were queued.
-    pub(super) fn unnamed_occupants(&mut self) -> impl Iterator<Item = &mut Thread> {
+    pub(super) fn unnamed_others(&mut self) -> impl Iterator<Item = &mut Thread> {
         let living = self.slots.iter_mut().flatten();
         living.filter(|thread| thread.name.is_empty() && thread.tally.occupied_ns > 0)
     }
 
     /// Takes the threads that are not followed, the living ones included.
-    pub(super) fn take_occupants(&mut self) -> Vec<Occupant> {
+    pub(super) fn take_other_programs(&mut self) -> Vec<OtherProgram> {
         let living = self.slots.iter().flatten();
         let living = living.filter(|thread| !thread.is_own && thread.tally.occupied_ns > 0);
         let named = living.map(|one| (self.name_of_process(one), one.tally.occupied_ns));
         let named: Vec<(Box<str>, u64)> = named.collect();
         for (name, occupied_ns) in &named {
-            self.occupants.add(name, *occupied_ns);
+            self.others.add(name, *occupied_ns);
         }
-        std::mem::take(&mut self.occupants).finish()
+        std::mem::take(&mut self.others).finish()
     }
 
     /// Ended threads, the busiest first, and the number left out.

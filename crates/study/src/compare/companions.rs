@@ -99,16 +99,21 @@ pub(super) fn describe_slowdown(record: &Comparison) -> Option<String> {
     let contrast = contrasts.find(slower).filter(|_| record.metric.is_wall())?;
     let cpu = contrast.cpu_time.as_ref().filter(|cpu| cpu.low.is_some())?;
     let change = cpu.effect.describe_with_interval();
+    // Of several arms it is not clear which one is meant.
+    let it = match record.contrasts.iter().filter(is_of_companion).count() {
+        1 => "It",
+        _ => &contrast.baseline,
+    };
     let part = cpu.ratio.ln() / contrast.ratio.ln();
     // A change of CPU time that may be none explains nothing.
     let is_open = cpu.low.is_some_and(|low| low <= 1.0);
     Some(match (part > MOSTLY, part < 1.0 - MOSTLY) {
         (true, _) | (false, false) if is_open => return None,
         (true, _) => {
-            format!(" It mostly computes more slowly (caches, memory, clock): CPU time {change}.")
+            format!(" {it} mostly computes more slowly (caches, memory, clock): CPU time {change}.")
         }
-        (_, true) => format!(" It mostly waits for a CPU: CPU time {change}."),
-        _ => format!(" It waits for a CPU, and computes more slowly: CPU time {change}."),
+        (_, true) => format!(" {it} mostly waits for a CPU: CPU time {change}."),
+        _ => format!(" {it} waits for a CPU, and computes more slowly: CPU time {change}."),
     })
 }
 

@@ -312,8 +312,13 @@ pub(super) fn write_advice(
 ) -> String {
     match decision {
         GateDecision::Fail => {
-            "Look at the change. A real slowdown shows up again when the gate is repeated."
-                .to_owned()
+            let change = match (record.base.short_commit(), record.head.short_commit()) {
+                (Some(base), Some(head)) if base != head => {
+                    format!("Look at the change: git log -p {base}..{head}.")
+                }
+                _ => "Look at the change.".to_owned(),
+            };
+            format!("{change} A real slowdown shows up again when the gate is repeated.")
         }
         GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),

@@ -66,22 +66,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             place(&BlockedIn::Mutex)
         ),
         Cause::Waiting(BlockedIn::Stopped) => "Stopped by a signal or a debugger".to_owned(),
-        Cause::Waiting(what) => {
-            let wait = waiters::describe_wait(&record.blocked, what);
-            match (
-                may_be_idle(record, times),
-                wait.split_once(" or clients of"),
-            ) {
-                (true, Some((servers, _))) => format!(
-                    "Held up by waiting for {servers}, or idle, as a server without requests"
-                ),
-                (true, None) if serves(&wait) => {
-                    format!("Idle, as a server without requests, or held up by waiting for {wait}")
-                }
-                (true, None) => format!("Idle, or held up by waiting for {wait}"),
-                (false, _) => format!("Held up by waiting for {wait}"),
-            }
-        }
+        Cause::Waiting(what) => describe_waiting(record, times, what),
         Cause::Blocked if is_go(record) => {
             "Its goroutines mostly wait, and not for CPUs".to_owned()
         }
@@ -100,22 +85,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             let advice = advise(record, times, cause);
             return Some(Answer { sentence, advice });
         }
-        Cause::Turns => {
-            let why = match () {
-                () if wait_for_python(record, times) => " because of Python's global lock (GIL)",
-                () if is_go(record) => {
-                    ": one goroutine does the work, or a lock lets only one at a time run"
-                }
-                () if is_python(record)
-                    && !place(&BlockedIn::Condition).contains(TAKES_PYTHON_LOCK) =>
-                {
-                    ", perhaps because of Python's global lock (GIL)"
-                }
-                () => ", each waiting for the others",
-            };
-            let cpus = times.ran_s / record.elapsed_s;
-            format!("Ran one thread at a time ({cpus:.2} CPUs in all){why}")
-        }
+        Cause::Turns => describe_turns(record, times),
     };
     let also = match cause {
         Cause::Work | Cause::Queued(_) if times.is_much_at_lock() => {
@@ -152,6 +122,41 @@ fn find_server(record: &TraceRecord, what: &BlockedIn) -> Option<SocketAddr> {
     place.split(" or ").next()?.parse().ok()
 }
 
+/// What threads mostly waited for; a server may be idle.
+fn describe_waiting(record: &TraceRecord, times: &Times, what: &BlockedIn) -> String {
+    let wait = waiters::describe_wait(&record.blocked, what);
+    match (
+        may_be_idle(record, times),
+        wait.split_once(" or clients of"),
+    ) {
+        (true, Some((servers, _))) => {
+            format!("Held up by waiting for {servers}, or idle, as a server without requests")
+        }
+        (true, None) if serves(&wait) => {
+            format!("Idle, as a server without requests, or held up by waiting for {wait}")
+        }
+        (true, None) => format!("Idle, or held up by waiting for {wait}"),
+        (false, _) => format!("Held up by waiting for {wait}"),
+    }
+}
+
+/// That one thread at a time ran, and why.
+fn describe_turns(record: &TraceRecord, times: &Times) -> String {
+    let place = || waiters::name_places(&record.blocked, &BlockedIn::Condition);
+    let why = match () {
+        () if wait_for_python(record, times) => " because of Python's global lock (GIL)",
+        () if is_go(record) => {
+            ": one goroutine does the work, or a lock lets only one at a time run"
+        }
+        () if is_python(record) && !place().contains(TAKES_PYTHON_LOCK) => {
+            ", perhaps because of Python's global lock (GIL)"
+        }
+        () => ", each waiting for the others",
+    };
+    let cpus = times.ran_s / record.elapsed_s;
+    format!("Ran one thread at a time ({cpus:.2} CPUs in all){why}")
+}
+
 /// Is this what a server waits for that has no requests?
 fn serves(wait: &str) -> bool {
     SERVES.iter().any(|at| wait.contains(at))
@@ -176,8 +181,8 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
     match (by, find_mask(record)) {
         (QueuedBy::Others, Some(cpus)) => {
             let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-            let mostly =
-                name_occupant(record).map_or_else(String::new, |name| format!(", mostly {name},"));
+            let mostly = name_main_program(record)
+                .map_or_else(String::new, |name| format!(", mostly {name},"));
             format!(
                 "Held up by other programs{mostly} on {noun} {cpus}, to which its affinity mask keeps it"
             )
@@ -186,7 +191,7 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
             Some(cpus) => format!("Short of CPUs, of which other programs kept {cpus:.1} busy"),
             None => by.headline().to_owned(),
         },
-        (QueuedBy::Others, None) => match name_occupant(record) {
+        (QueuedBy::Others, None) => match name_main_program(record) {
             Some(name) => format!("{}, mostly {name}", by.headline()),
             None => by.headline().to_owned(),
         },
@@ -198,7 +203,7 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
 const MOSTLY: f64 = 0.5;
 
 /// The program that mostly ran where threads were queued.
-fn name_occupant(record: &TraceRecord) -> Option<&str> {
+fn name_main_program(record: &TraceRecord) -> Option<&str> {
     let first = record.figures.waits.behind.first();
     first
         .filter(|one| one.share >= MOSTLY)
@@ -375,7 +380,11 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
                 true => format!(" --thread {}", thread.thread),
                 false => String::new(),
             };
-            advise_profile(record, "that thread runs", &option).map(with_spin_attach)
+            let profile = advise_profile(record, "that thread runs", &option);
+            match never_blocks(record) {
+                true => profile.map(with_spin_attach),
+                false => profile,
+            }
         }
         Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
             advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))

@@ -3,7 +3,7 @@
 
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, is_at_gil, is_go, is_postgres, is_python, list_active, share_in};
-use pinwise_format::{grouped, percent, seconds};
+use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
 };
@@ -116,14 +116,17 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
 /// How to see in which calls a program waits: of each of its processes, since `strace` attaches to no
 /// children that exist already.
 fn advise_calls(record: &TraceRecord) -> Option<String> {
-    let target = match &record.source {
+    let target: String = match &record.source {
         TraceSource::Process { pid, .. } => {
             let others = record.blocked.iter().map(|seen| seen.process);
             let others = others.filter(|process| process != pid);
             let all = std::iter::once(*pid).chain(others).take(MAX_PROCESSES);
             all.map(|process| format!(" -p {process}")).collect()
         }
-        TraceSource::Command { .. } => String::new(),
+        TraceSource::Command { command, .. } => {
+            let line = shell::line(command);
+            return Some(format!("Each call with its time: strace -f -c -w {line}"));
+        }
         TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
     let perf = target.replace(" -p ", ",").replacen(',', " -p ", 1);

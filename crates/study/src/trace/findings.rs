@@ -267,7 +267,7 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
         let sentence = format!(
             "Threads waited {} behind other programs while no CPU was free for them{}.",
             describe_time(figures, waited_s),
-            describe_occupants(&figures.waits)
+            describe_other_programs(&figures.waits)
         );
         let advice = "Stop or move them (pinwise top).";
         Finding::new("other_processes", severity, sentence, advice)
@@ -281,7 +281,7 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
 const MAX_NAMED: usize = 3;
 
 /// `: hog ran 62 % of that time on their CPUs, cc1plus 20 %`; empty if nobody is known.
-fn describe_occupants(waits: &WaitRecord) -> String {
+fn describe_other_programs(waits: &WaitRecord) -> String {
     let behind = waits.behind.iter().take(MAX_NAMED);
     let mut named = behind.map(|one| (&one.name, percent(one.share)));
     let Some((name, share)) = named.next() else {
@@ -330,11 +330,20 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
         true => (Severity::Warning, 8),
         false => (Severity::Note, 4),
     };
+    // The stages of a pipeline are no threads to be left out.
+    let fewer = match record.figures.totals.processes {
+        0 | 1 => ["or use fewer threads", "Fewer threads may be as fast."],
+        _ => [
+            "or run fewer processes at once",
+            "Fewer processes at once may be as fast.",
+        ],
+    };
     let advice = match count_busy_others(record) {
         Some(cpus) => format!(
-            "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), or use fewer threads."
+            "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), {}.",
+            fewer[0]
         ),
-        None => "Fewer threads may be as fast.".to_owned(),
+        None => fewer[1].to_owned(),
     };
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
     Some(

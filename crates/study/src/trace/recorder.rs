@@ -5,7 +5,7 @@ use super::{seconds, timeline, waiters};
 use pinwise_machine::Throttling;
 use pinwise_record::{
     CoreTimeRecord, CpuTimeRecord, Header, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
-    MigrationCounts, OccupantRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord,
+    MigrationCounts, OtherProgramRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord,
     ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals, WaitBasis,
     WaitCauses, WaitRecord,
 };
@@ -70,8 +70,11 @@ impl TraceRecorder {
     }
 
     /// Names the other programs that are still there, if events did not.
-    pub(super) fn name_occupants(&mut self, find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>) {
-        self.analysis.name_occupants(find_name);
+    pub(super) fn name_other_programs(
+        &mut self,
+        find_name: &mut dyn FnMut(Tid) -> Option<Box<str>>,
+    ) {
+        self.analysis.name_other_programs(find_name);
     }
 
     /// Makes the record and judges it. The caller adds its name, its date and the cost of tracing.
@@ -243,7 +246,7 @@ fn record_waits(summary: &Summary, quota_share: f64) -> WaitRecord {
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),
         longest_s: waits.longest_ns.map(seconds),
-        behind: record_occupants(summary),
+        behind: record_other_programs(summary),
         because: waits.causes.map(|causes| {
             let rest = |ns: u64| (1.0 - quota_share) * seconds(ns);
             let blamed = causes.scheduler + causes.mask + causes.others + causes.starting;
@@ -294,17 +297,20 @@ fn share_held_by_quota(waits: &Waits, quota: Throttling) -> f64 {
 }
 
 /// Other programs that ran for at least this part of the time in which threads were queued.
-const MIN_OCCUPANT: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 
-fn record_occupants(summary: &Summary) -> Vec<OccupantRecord> {
+fn record_other_programs(summary: &Summary) -> Vec<OtherProgramRecord> {
     let whole_ns = summary.waits.occupied_cpu_ns;
-    let occupants = summary.occupants.iter().map(|occupant| OccupantRecord {
-        name: occupant.name.to_string(),
-        cpu_s: seconds(occupant.cpu_ns),
-        share: occupant.cpu_ns as f64 / whole_ns as f64,
-    });
-    let occupants = occupants.filter(|occupant| occupant.share >= MIN_OCCUPANT);
-    occupants.collect()
+    let programs = summary
+        .other_programs
+        .iter()
+        .map(|program| OtherProgramRecord {
+            name: program.name.to_string(),
+            cpu_s: seconds(program.cpu_ns),
+            share: program.cpu_ns as f64 / whole_ns as f64,
+        });
+    let programs = programs.filter(|program| program.share >= MIN_SHARE);
+    programs.collect()
 }
 
 fn record_sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {

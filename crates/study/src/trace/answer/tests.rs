@@ -92,6 +92,7 @@ fn trace(lives: &[Life]) -> TraceRecord {
     let waited_s: f64 = lives.iter().map(|life| life.wait_s).sum();
     let figures = &mut record.figures;
     figures.totals.threads = lives.len() as u64;
+    figures.totals.processes = 1;
     figures.totals.cpu_s = lives.iter().map(|life| life.cpu_s).sum();
     let active = lives.iter().filter(|life| !life.is_idle).count();
     figures.totals.life_s = Some(ELAPSED_S * active as f64);
@@ -204,7 +205,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
         &dispatcher(4.9, 0.0, &[(BlockedIn::Pipe, 50)]),
         "One thread is busy all the time: dispatch (20) ran 98.0 % of the time; the others mostly \
          waited for a pipe at update_table().",
-        "profile --pid 7 --thread 20; whether it spins: pinwise spin attach --pid 7",
+        "What that thread runs: pinwise profile --pid 7 --thread 20",
     );
     // It waits as well.
     assert!(!is_of_one(&dispatcher(
