@@ -176,10 +176,11 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
             if slower.len() > MAX_NAMED {
                 named.push(format!("{} more", slower.len() - MAX_NAMED));
             }
-            let rest = [
-                (broken.len(), "could not be judged"),
-                (undecided, "undecided"),
-            ];
+            let open = match record.stopped {
+                Some(Stopped::Interrupted) => "undecided when interrupted",
+                _ => "undecided",
+            };
+            let rest = [(broken.len(), "could not be judged"), (undecided, open)];
             let rest = rest.iter().filter(|(number, _)| *number > 0);
             let rest = rest.map(|(number, what)| format!(" {number} {what}."));
             format!(
