@@ -50,18 +50,6 @@ pub(super) fn read_run_time_ns(thread: i32) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Reads which process a thread belongs to.
-pub(super) fn read_process(thread: i32) -> Option<i32> {
-    if thread <= 0 {
-        return None;
-    }
-    let status = read_file(Path::new(&format!("/proc/{thread}/status")))?;
-    // A name cannot contain a line feed: the kernel writes it as \n.
-    let status = String::from_utf8_lossy(&status);
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
-}
-
 /// Lists the threads of a process in the order of their ids.
 pub(super) fn list_threads(process: i32) -> Vec<i32> {
     let found = list_names(Path::new(&format!("/proc/{process}/task")));
@@ -123,7 +111,6 @@ mod tests {
     fn this_process_is_ours_and_process_1_is_not() {
         let own = i32::try_from(std::process::id()).unwrap();
         assert!(is_own(own) && !is_own(1) && !is_own(-1));
-        assert_eq!(read_process(own), Some(own));
         assert!(list_threads(own).contains(&own));
         assert!(!read_command_line(own)[0].is_empty());
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::process::{is_own, list_threads, read_command_line, read_process, read_stat};
+use super::super::trace::threads::read_process_of;
+use super::process::{is_own, list_threads, read_command_line, read_stat};
 use super::{LiveError, cgroup};
 use crate::linux::LinuxMachine;
 use crate::linux::capture::read_mounts;
@@ -65,7 +66,7 @@ impl Target {
     pub fn process(pid: i32) -> Result<Self, LiveError> {
         let stat = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
         let stat = stat.ok_or(LiveError::NoProcess(pid))?;
-        let process = read_process(pid).ok_or(LiveError::NoProcess(pid))?;
+        let process = read_process_of(pid).ok_or(LiveError::NoProcess(pid))?;
         if process != pid {
             return Err(LiveError::Thread {
                 thread: pid,
@@ -247,7 +248,7 @@ impl Target {
                     .flat_map(|f| cgroup::list_threads(f))
                     .collect();
                 let threads = ids.into_iter().filter_map(|id| {
-                    let process = read_process(id)?;
+                    let process = read_process_of(id)?;
                     Some(Thread { process, id })
                 });
                 let mut threads: Vec<Thread> = threads

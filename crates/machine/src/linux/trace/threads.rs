@@ -99,9 +99,13 @@ pub(in crate::linux) fn read_name(thread: Tid) -> Option<Box<str>> {
     Some(text.trim_end_matches('\n').into())
 }
 
-/// The process of a living thread.
+/// Reads which process a thread belongs to.
 pub(in crate::linux) fn read_process_of(thread: Tid) -> Option<Tid> {
+    if thread <= 0 {
+        return None;
+    }
     let status = read_file(Path::new(&format!("/proc/{thread}/status")))?;
+    // A name cannot contain a line feed: the kernel writes it as \n.
     let status = String::from_utf8_lossy(&status);
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     process.trim().parse().ok()
