@@ -147,8 +147,15 @@ const UNUSED: Readonly<Record<string, string>> = {
 const findReplacement = (id: string): string | undefined =>
   UNUSED[id.split(/\/(?:plot\/src|node_modules)\//).at(-1)!];
 
+/** Names of colours, which charts do not use: theirs are of the theme, or computed. */
+const COLOUR_NAMES = /,aliceblue,[a-z,]+|\baliceblue: 0x[\s\w:,]+(?=\n\})/;
+
 const withoutUnused: Plugin = {
   name: 'without-unused',
+  transform: (code, id) =>
+    /plot\/src\/options\.js|d3-color/.test(id)
+      ? { code: code.replace(COLOUR_NAMES, ''), map: null }
+      : null,
   load: (id) => {
     const text = findReplacement(id);
     return text ? `/* @__NO_SIDE_EFFECTS__ */ function no() {}\n${text}` : null;
