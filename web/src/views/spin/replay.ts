@@ -84,9 +84,15 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   const isUnstable = known.some(({ points }) =>
     points.some((p) => p.isUnstable),
   );
+  const hasQuartiles = known.some(({ points }) =>
+    points.some((p) => p.low !== null),
+  );
+  const isThin = known.some(({ points }) =>
+    points.some((p) => p.isThin && p.measured !== null),
+  );
   return {
     name: 'How late the waiter gets the free lock',
-    summary: `Dots are measured, with quartiles; the dashed line is predicted${isUnstable ? '; hollow where the prediction is uncertain' : ''}.`,
+    summary: `Dots are measured${hasQuartiles ? ', with quartiles' : ''}${isThin ? ', n beside them where runs are too few' : ''}; the dashed line is predicted${isUnstable ? '; hollow where the prediction is uncertain' : ''}.`,
     panel: {
       height: 240,
       x: {
@@ -112,7 +118,13 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       columns: [
         'Algorithm',
         { name: isHandoff ? 'Held' : 'Delay', isNumber: true },
-        ...numberColumns('Predicted', 'Measured', 'Quartiles', 'Error'),
+        ...numberColumns(
+          'Predicted',
+          'Measured',
+          'Valid runs',
+          ...(hasQuartiles ? ['Quartiles'] : []),
+          'Error',
+        ),
         'Prediction',
       ],
       rows: known.flatMap(({ of, points }) =>
@@ -121,7 +133,8 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
           formatMilliseconds(p.at_ms),
           mapNumber(p.predicted, formatMicroseconds),
           mapNumber(p.measured, formatMicroseconds),
-          span(p.low, p.high, formatMicroseconds),
+          p.runs,
+          ...(hasQuartiles ? [span(p.low, p.high, formatMicroseconds)] : []),
           p.error === null
             ? null
             : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
@@ -152,6 +165,7 @@ function latenessSeries(
             ...(p.low !== null && p.low > 0
               ? { low: p.low, high: p.high }
               : {}),
+            ...(p.isThin ? { sign: `n = ${p.runs}` } : {}),
             tooltip: pointTooltip(name, p),
           }
         : null,
@@ -182,7 +196,9 @@ function pointTooltip(name: string, point: ReplayPoint): string {
   if (point.predicted !== null)
     parts.push(`predicted ${formatMicroseconds(point.predicted)}`);
   if (point.measured !== null)
-    parts.push(`measured ${formatMicroseconds(point.measured)}`);
+    parts.push(
+      `measured ${formatMicroseconds(point.measured)}${point.runs === null ? '' : ` in ${count(point.runs, 'run')}`}`,
+    );
   if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
   if (point.isUnstable) parts.push('prediction uncertain');
   return parts.join('\n');

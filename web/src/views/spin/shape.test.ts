@@ -239,6 +239,24 @@ test('the sentence of a replay names the lateness of each algorithm', () => {
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
 
+test('a value of few valid runs is no median', () => {
+  const cell = {
+    delay_ms: 1,
+    items: 1,
+    switched: 88,
+    stopped: 5,
+    measured: { lateness_us: 398, lateness_low_us: 398, lateness_high_us: 398 },
+  };
+  const of = { algorithm: 'a', cells: [cell], median_error_percent: 2 };
+  expect(replaySentence({ algorithms: [of] })).toBe(
+    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late (1 run) if it comes after 1 ms.',
+  );
+  expect(toReplayPoints(of, 'producer-consumer')[0]).toMatchObject({
+    low: null,
+    isThin: true,
+  });
+});
+
 test('equal loops share a row, and the one that checks least often is first', () => {
   const loop = (address: string, name: string, ns: number) => ({
     address,

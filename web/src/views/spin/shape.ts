@@ -6,6 +6,7 @@ import { mapNumber, positive } from '../../numbers';
 import type {
   AdviceRecord,
   Having,
+  Maybe,
   MoveRecord,
   PredictionRecord,
   ProcessorRecord,
@@ -270,8 +271,15 @@ export function attachStep({
     : 'Let it park after a bounded spin: pinwise spin advise gives the bound; the loop is below.';
 }
 
+/** Fewer valid runs than this have no median worth its name, and no quartiles. */
+const MIN_RUNS = 5;
+
 export interface ReplayPoint {
   at_ms: number;
+  /** Valid runs. */
+  runs: number | null;
+  /** Too few valid runs for a median? */
+  isThin: boolean;
   predicted: number | null;
   measured: number | null;
   low: number | null;
@@ -289,8 +297,13 @@ export function replaySentence(record: SpinReplayRecord): string {
   const worst = (record.algorithms ?? []).flatMap((of) => {
     const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
-      const how = p.measured === null ? 'predicted' : 'median';
-      return us === null ? null : { of, us, how, at: p.at_ms };
+      const how =
+        p.measured === null
+          ? 'predicted'
+          : p.isThin
+            ? count(p.runs, 'run')
+            : 'median';
+      return us === null ? null : { of, us, how, at: p.at_ms, thin: p.isThin };
     });
     return late.sort((a, b) => b.us - a.us).slice(0, 1);
   });
@@ -298,11 +311,27 @@ export function replaySentence(record: SpinReplayRecord): string {
   if (worst.length === 0)
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
   const parts = worst.map(
-    ({ of, us, at, how }) =>
-      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) if ${when} ${at} ms${mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`) ?? ''}`,
+    ({ of, us, at, how, thin }) =>
+      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) if ${when} ${at} ms${(!thin && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
   );
-  return `${parts.join('; ')}.`;
+  return `${describeThin(record)}${parts.join('; ')}.`;
 }
+
+/** How few of the runs behind points with too few are valid; empty if enough are. */
+function describeThin(record: SpinReplayRecord): string {
+  const thin = (record.algorithms ?? [])
+    .flatMap((of) => of.cells ?? [])
+    .filter(({ measured, items }) => measured && isThin(items));
+  if (thin.length === 0) return '';
+  const sum = (of: (cell: ReplayCell) => Maybe<number>): number =>
+    thin.reduce((all, cell) => all + (of(cell) ?? 0), 0);
+  const valid = sum((cell) => cell.items);
+  const lost = sum((cell) => (cell.switched ?? 0) + (cell.stopped ?? 0));
+  return `Not measured well: ${valid} of ${count(valid + lost, 'run')} valid. `;
+}
+
+const isThin = (runs: Maybe<number>): boolean =>
+  typeof runs === 'number' && runs < MIN_RUNS;
 
 /** Points without a measurement, and why; empty if all were measured. */
 export function describeMissing(record: SpinReplayRecord): string {
@@ -338,8 +367,10 @@ export function toReplayPoints(
       at_ms,
       predicted: number(cell.predicted?.lateness_us),
       measured: number(cell.measured?.lateness_us),
-      low: number(cell.measured?.lateness_low_us),
-      high: number(cell.measured?.lateness_high_us),
+      runs: number(cell.items),
+      isThin: isThin(cell.items),
+      low: isThin(cell.items) ? null : number(cell.measured?.lateness_low_us),
+      high: isThin(cell.items) ? null : number(cell.measured?.lateness_high_us),
       error: number(cell.error_percent),
       cliff: number(cell.cliff_percent),
       isUnstable: cell.unstable === true,
