@@ -16,12 +16,15 @@ import { commitsPart } from './commits';
 import type { Change, OverTime, Point, TimeRange } from './shape';
 import {
   collectOverTime,
+  describeNewVerdict,
   describeTrend,
   figureText,
+  hostOf,
   isExact,
   signOf,
   formatVerdict,
   selectTimeRange,
+  spreadTimes,
 } from './shape';
 import { recordLink, recordHref } from '../../words';
 
@@ -161,8 +164,12 @@ export function overTimePart(
 /** How a figure changed on each host, those where it did first. */
 const describeTrends = (figure: string, { hosts }: OverTime): string =>
   `${hosts
-    .map(({ host, points }) => `${figure} on ${host}: ${describeTrend(points)}`)
-    .sort((a, b) => +b.includes(': changed') - +a.includes(': changed'))
+    .map(
+      ({ host, points }) =>
+        describeNewVerdict(points) ||
+        `${figure} on ${host}: ${describeTrend(points)}`,
+    )
+    .sort((a, b) => +/changed/.test(b) - +/changed/.test(a))
     .slice(0, MAX_TRENDS)
     .join('; ')}${hosts.length > MAX_TRENDS ? ' …' : '.'}`;
 
@@ -286,6 +293,12 @@ function overTimePlan(
   const all = data.hosts.flatMap((host) => host.points);
   const unit = all[0]?.figure.unit ?? '';
   const isCount = all.every(({ figure: one }) => isExact(one));
+  const placeOf = new Map(
+    data.hosts.flatMap(({ points }) => {
+      const moved = spreadTimes(points.map(({ time }) => time));
+      return points.map(({ entry }, at) => [entry.id, moved[at]!] as const);
+    }),
+  );
   return {
     name: `${figure} over time`,
     summary: summarise(data, total),
@@ -299,10 +312,17 @@ function overTimePlan(
       y: {
         title: figure,
         ...(isCount ? { ticks: wholeTicks } : {}),
+        hasZero: unit === '%',
         label: (v, places) => figureText(v, unit, places),
       },
       rules: data.changes.map((change) => ({
-        x: change.time,
+        x:
+          placeOf.get(
+            all.find(
+              ({ time, entry }) =>
+                time === change.time && hostOf(entry) === change.host,
+            )?.entry.id ?? '',
+          ) ?? change.time,
         dash: '4 3',
         ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
           ? { label: change.words.slice(0, 40) }
@@ -318,7 +338,7 @@ function overTimePlan(
         isBand: host.points.length > MAX_BARS,
         size: host.points.length > MAX_BARS ? 2 : 4.5,
         points: host.points.map((point) => ({
-          x: point.time,
+          x: placeOf.get(point.entry.id)!,
           y: point.figure.value,
           low: point.figure.low,
           high: point.figure.high,

@@ -7,12 +7,14 @@ import { change, count, minute, quantity } from '../../format';
 import {
   changeText,
   describeHistory,
+  describeNewVerdict,
   describeTrend,
   figureText,
   formatAddress,
   findQuestions,
   formatVerdict,
   historyPoints,
+  spreadTimes,
   type Point,
   type Question,
 } from './shape';
@@ -75,14 +77,15 @@ function questionRow(question: Question, source: Source): TableCell[] {
   const { unit, value } = newest.figure;
   const own = formatAddress({ subject, host: newest.entry.host });
   // Figures of a gate are changes themselves, of which a ratio means nothing.
-  const isGate = unit === '%';
-  const hasRatio = !isGate && before.figure.value !== 0;
+  const isGate = subject.startsWith('gate · ');
+  const hasRatio = unit !== '%' && before.figure.value !== 0;
   const [verdict, line, last, former] = [
     h(
       'span',
       isGate
         ? formatVerdict(newest.entry)
-        : `${figure} on ${host}: ${describeTrend(points)}`,
+        : describeNewVerdict(points) ||
+            `${figure} on ${host}: ${describeTrend(points)}`,
     ),
     h('span', sparkline(question)),
     h(
@@ -140,8 +143,9 @@ function sparkline({
   points: readonly Pick<Point, 'time' | 'figure'>[];
   changes: Question['changes'];
 }): SVGElement {
-  const all = points.map(({ time, figure }) => ({
-    time,
+  const times = spreadTimes(points.map(({ time }) => time));
+  const all = points.map(({ figure }, at) => ({
+    time: times[at]!,
     value: figure.value,
     low: figure.low ?? figure.value,
     high: figure.high ?? figure.value,

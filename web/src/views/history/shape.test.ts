@@ -10,6 +10,7 @@ import {
   formatAddress,
   describeChange,
   describeHistory,
+  describeNewVerdict,
   describeTrend,
   findChanges,
   findChangesOfSteps,
@@ -24,6 +25,7 @@ import {
   formatVerdict,
   explainIncomparable,
   selectTimeRange,
+  spreadTimes,
 } from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry =>
@@ -75,6 +77,62 @@ test('verdicts follow their signs', () => {
   expect(shown({ outcome: 'pass', complete: false })).toBe(
     '◌ unfinished: running, or cut off',
   );
+});
+
+describe('comparisons that change their verdict', () => {
+  const run = (day: number, ratio: number, outcome: string): Entry =>
+    entry(String(day), {
+      outcome,
+      verdict:
+        outcome === 'best'
+          ? 'pair is best: faster than os-default by 8–12 % in the typical run.'
+          : 'os-default is as good as any: leave it alone.',
+      figures: [
+        { name: 'os-default', unit: 's', value: 1, low: null, high: null },
+        { name: 'pair', unit: 's', value: ratio, low: null, high: null },
+      ],
+    });
+  const runs = [
+    run(1, 0.9, 'best'),
+    run(2, 0.9, 'best'),
+    run(3, 1.5, 'undecided'),
+    run(4, 1.03, 'leave_alone'),
+    run(5, 1.03, 'leave_alone'),
+  ];
+
+  test('show the change of the arm that was best most often', () => {
+    const { figures, hosts } = collectOverTime(runs, null);
+    expect(figures).toEqual(['pair against os-default', 'os-default', 'pair']);
+    expect(hosts[0]!.points[0]!.figure.value).toBeCloseTo(-10);
+    expect(describeNewVerdict(hosts[0]!.points)).toBe(
+      'Verdict changed on 2026-01-04 00:00: pair −10.0 % → +3.0 %',
+    );
+    expect(
+      describeNewVerdict(
+        collectOverTime(runs.slice(0, 3), null).hosts[0]!.points,
+      ),
+    ).toBe('');
+  });
+
+  test('a change has the interval of both arms', () => {
+    const of = (name: string, value: number) => ({
+      ...{ name, unit: 's', value },
+      ...{ low: value / 1.1, high: value * 1.1 },
+    });
+    const one = {
+      ...runs[0]!,
+      figures: [of('os-default', 2), of('pair', 1)],
+    };
+    const { figure } = collectOverTime([one], null).hosts[0]!.points[0]!;
+    expect(figure.low).toBeCloseTo(50 / 1.1 ** Math.SQRT2 - 100);
+    expect(figure.high).toBeCloseTo(50 * 1.1 ** Math.SQRT2 - 100);
+  });
+});
+
+test('records within a minute lie beside each other', () => {
+  expect(spreadTimes([0, 1, 2, 8000])).toEqual([0, 100, 200, 8000]);
+  expect(spreadTimes([0, 7999, 8000])).toEqual([0, 7900, 8000]);
+  expect(spreadTimes([5])).toEqual([5]);
 });
 
 describe('over time', () => {

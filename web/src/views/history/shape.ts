@@ -10,6 +10,7 @@ import type {
 } from '../../source';
 import { change, minute, quantity, span, wholeNumber } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
+import { median } from '../../numbers';
 
 /** Records asked for at a time. */
 export const PAGE_SIZE = 100;
@@ -195,16 +196,113 @@ export function describeTrend(points: readonly Point[]): string {
     : `no change shown since ${minute(first.entry.time)}`;
 }
 
+/** The most frequent one; undefined without any. */
+const mostFrequent = (names: readonly string[]): string | undefined =>
+  tally(names).sort((a, b) => b[1] - a[1])[0]?.[0];
+
+/** The arm that a verdict calls best; undefined if it names none. */
+const bestOf = ({ outcome, verdict, figures }: Entry): string | undefined =>
+  outcome === 'best'
+    ? figures.find(({ name }) => verdict.startsWith(`${name} is `))?.name
+    : undefined;
+
+/** Adds to comparisons the change of the arm that was best most often, as a figure; and its name. */
+function addChanges(
+  entries: readonly Entry[],
+): [name: string | undefined, entries: readonly Entry[]] {
+  const own = entries.filter(({ schema }) =>
+    schema.startsWith('pinwise.comparison/'),
+  );
+  const arm = mostFrequent(filterMap(own, (entry) => bestOf(entry) ?? null));
+  const base = mostFrequent(
+    own.flatMap(({ verdict, figures }) =>
+      figures
+        .map((figure) => figure.name)
+        .filter((name) => verdict.includes(` than ${name} by `)),
+    ),
+  );
+  if (!arm || !base || arm === base) return [undefined, entries];
+  const name = `${arm} against ${base}`;
+  return [
+    name,
+    entries.map((entry) => {
+      const [a, b] = [arm, base].map((one) =>
+        entry.figures.find((figure) => figure.name === one),
+      );
+      return a && b && a.value > 0 && b.value > 0
+        ? { ...entry, figures: [divide(name, a, b), ...entry.figures] }
+        : entry;
+    }),
+  ];
+}
+
+/** The change from one figure to another, with an interval as if they were independent. */
+function divide(name: string, a: Figure, b: Figure): Figure {
+  const at = (logarithm: number): number =>
+    (a.value / b.value) * 100 * Math.exp(logarithm) - 100;
+  const error = ({ low, high }: Figure): number =>
+    low !== null && high !== null && low > 0 ? Math.log(high / low) / 2 : NaN;
+  const half = Math.hypot(error(a), error(b));
+  const isKnown = Number.isFinite(half);
+  return {
+    name,
+    unit: '%',
+    value: at(0),
+    low: isKnown ? at(-half) : null,
+    high: isKnown ? at(half) : null,
+  };
+}
+
+/** When the verdict last changed, and from what change to what; empty if it did not. */
+export function describeNewVerdict(points: readonly Point[]): string {
+  const decided = points.filter(
+    ({ entry: { complete, outcome } }) =>
+      complete && outcome !== null && outcome !== 'undecided',
+  );
+  const [first] = decided;
+  if (!first?.figure.name.includes(' against ')) return '';
+  const words = decided.map(
+    ({ entry }) => `${entry.outcome} ${bestOf(entry) ?? ''}`,
+  );
+  const findStreak = (all: readonly string[]): number =>
+    all.findIndex((_, at) => new Set(all.slice(at)).size === 1);
+  const at = findStreak(words);
+  if (at === 0) return '';
+  const start = findStreak(words.slice(0, at));
+  const [before, after] = [decided.slice(start, at), decided.slice(at)].map(
+    (all) => figureText(median(all.map((p) => p.figure.value))!, '%'),
+  );
+  return `Verdict changed on ${minute(decided[at]!.entry.time)}: ${first.figure.name.split(' against ')[0]} ${before} → ${after}`;
+}
+
+/** Moves times, in order, apart so that none hides another; the ends stay. */
+export function spreadTimes(times: readonly number[]): number[] {
+  const [start, end] = [times[0] ?? 0, times.at(-1) ?? 0];
+  const gap = (end - start) / Math.max(80, 2 * times.length);
+  const moved: number[] = [];
+  for (const time of times)
+    moved.push(Math.max(time, (moved.at(-1) ?? -Infinity) + gap));
+  return moved.map((time, at) =>
+    Math.min(time, end - gap * (times.length - 1 - at)),
+  );
+}
+
 /** A figure's values per host, oldest first, and the times when the machine changed. */
 export function collectOverTime(
   entries: readonly Entry[],
   wanted: string | null,
 ): OverTime {
-  const dated = entries
-    .filter((entry) => Number.isFinite(timeOf(entry)))
-    .sort((a, b) => timeOf(a) - timeOf(b));
+  const [change, dated] = addChanges(
+    entries
+      .filter((entry) => Number.isFinite(timeOf(entry)))
+      .sort((a, b) => timeOf(a) - timeOf(b)),
+  );
   const names = dated.flatMap(({ figures }) => figures.map(({ name }) => name));
-  const figures = tally(names).map(([name]) => name);
+  const all = tally(names).map(([name]) => name);
+  const figures = [
+    ...all.filter((name) => name === change),
+    ...all.filter((name) => name !== change),
+  ];
   const name =
     wanted !== null && figures.includes(wanted) ? wanted : figures[0];
   const points = filterMap(dated, (entry): Point | null => {

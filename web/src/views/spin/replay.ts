@@ -43,8 +43,8 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   return stack('article', '', [
     h('p.verdict', verdict),
     adviceLine(
-      missing
-        ? `Repeat the missing points with less disturbance: pinwise spin replay${replay.experiment ? ` --experiment ${replay.experiment}` : ''} --realtime.`
+      missing || verdict.startsWith('Not measured')
+        ? `Repeat them with less disturbance: pinwise spin replay${replay.experiment ? ` --experiment ${replay.experiment}` : ''} --realtime.`
         : 'Get settings that bound the spin on this machine: pinwise spin advise.',
     ),
     missing && h('p', missing),
