@@ -44,13 +44,26 @@ describe('views of many records', () => {
     const records = makeHostComparisons()
       .slice(0, 2)
       .map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
-    const { page } = await open(writeReport(records));
+    const { page } = await open(writeReport(records), { hash: '#/history' });
     await page.locator('a.title').first().click();
     await page.waitForFunction(() => location.hash.startsWith('#/record/'));
     await waitUntilDrawn(page);
     expect(await page.locator('main div.problem').allTextContents()).toEqual(
       [],
     );
+  });
+
+  test('a report of two records opens on what changed', async () => {
+    const record = makeRecord('comparison')!;
+    const host = { ...(record['host'] as object), simulated: false };
+    const records = [0, 1].map((at) => ({
+      ...record,
+      id: `20260101-00000${at}-00000000`,
+      host,
+    }));
+    const { page } = await open(writeReport(records));
+    await waitUntilDrawn(page);
+    expect(await page.locator('h1').textContent()).toBe('Two records compared');
   });
 
   test('the fleet names the node that stands out', async () => {

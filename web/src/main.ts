@@ -104,7 +104,7 @@ function header(source: Source): HTMLElement {
 }
 
 /** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/"
- * is the one record of a report, or the history. */
+ * is the one record of a report, what changed between its two, or the history. */
 async function route(page: Page): Promise<void> {
   const own = (routeCount += 1);
   shown?.dispose();
@@ -187,8 +187,14 @@ async function openView(
   }
   if (parts.length === 0 && page.source.kind === 'file') {
     const listing = await page.source.list({ limit: 2 });
-    if (listing.total === 1)
-      return recordPage(listing.records[0]!.id, page, params);
+    const [a, b] = listing.records.map(({ id }) => id);
+    if (a && listing.total === 1) return recordPage(a, page, params);
+    if (a && b && listing.total === 2)
+      for (const [old, now] of [
+        [b, a],
+        [a, b],
+      ] as const)
+        if (page.source.canDiff(old, now)) return diffPage(old, now, page);
   }
   return historyView(params, page);
 }

@@ -278,7 +278,7 @@ export function describeNewVerdict(points: readonly Point[]): string {
 /** Moves times, in order, apart so that none hides another; the ends stay. */
 export function spreadTimes(times: readonly number[]): number[] {
   const [start, end] = [times[0] ?? 0, times.at(-1) ?? 0];
-  const gap = (end - start) / Math.max(80, 2 * times.length);
+  const gap = (end - start) / Math.max(50, 2 * times.length);
   const moved: number[] = [];
   for (const time of times)
     moved.push(Math.max(time, (moved.at(-1) ?? -Infinity) + gap));
