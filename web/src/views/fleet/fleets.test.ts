@@ -10,7 +10,7 @@ const entry = (id: string, kind: string, time: string): Entry =>
   fakeEntry(id, { schema: `pinwise.${kind}/1`, time });
 
 describe('fleets', () => {
-  test('are plans with their reports, newest first', () => {
+  test('are plans with their reports, by the time that is shown', () => {
     const fleets = joinPlansAndReports(
       [entry('a', 'fleet', '2026-01-01'), entry('b', 'fleet', '2026-01-03')],
       [
@@ -21,9 +21,9 @@ describe('fleets', () => {
     expect(
       fleets.map((fleet) => [fleet.id, fleet.plan?.id, fleet.report?.id]),
     ).toEqual([
-      ['a', 'a', 'a.report'],
       ['b', 'b', undefined],
       ['c', undefined, 'c.report'],
+      ['a', 'a', 'a.report'],
     ]);
   });
 

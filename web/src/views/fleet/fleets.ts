@@ -38,10 +38,14 @@ export function joinPlansAndReports(
     const id = report.id.replace(/\.report$/, '');
     fleets.set(id, { id, plan: fleets.get(id)?.plan ?? null, report });
   }
-  const time = (fleet: KnownFleet): string =>
-    fleet.report?.time ?? fleet.plan?.time ?? '';
-  return [...fleets.values()].sort((a, b) => time(b).localeCompare(time(a)));
+  return [...fleets.values()].sort((a, b) =>
+    timeOf(b).localeCompare(timeOf(a)),
+  );
 }
+
+/** When a fleet was submitted, or if that is unknown, reported. */
+const timeOf = ({ plan, report }: KnownFleet): string =>
+  plan?.time ?? report?.time ?? '';
 
 /** Lists the fleets of a store by two requests, whatever number of nodes they have. */
 export async function listFleets(source: Source): Promise<Fleets> {
