@@ -53,6 +53,26 @@ const ordered = (slices: Slices): OrderedSlices => {
   return { slices, order, previous: finish(previousCpus(slices, order)) };
 };
 
+test('a polled trace names the command that sees more', () => {
+  const tiers = ['proc', 'bpf'].map((tier) => ({ tier, available: true }));
+  const source = {
+    kind: 'command' as const,
+    command: ['sh', '-c', 'a b'],
+    placement: 'one-core',
+  };
+  expect(shape.isPolled({ tier: 'proc' })).toBe(true);
+  expect(shape.isPolled({ ...SMALL, tier: 'proc' })).toBe(false);
+  expect(shape.betterTrace({ tiers, source })).toBe(
+    "pinwise trace --tier bpf --place one-core -- sh -c 'a b'",
+  );
+  expect(
+    shape.betterTrace({ tiers, source: { kind: 'process', pid: 7 } }),
+  ).toBe('pinwise trace --tier bpf --pid 7');
+  expect(shape.betterTrace({ tiers: tiers.slice(0, 1), source })).toBe(
+    'pinwise trace tiers',
+  );
+});
+
 describe('packed slices', () => {
   test('are unchanged after decoding', () => {
     const bytes = new Bytes();

@@ -14,7 +14,7 @@ import type {
 } from '../../records';
 import { type SortableTable, figureCell } from '../../sortable';
 import { type Table, numberColumns } from '../../table';
-import { type Facts, causeName } from '../../words';
+import { type Facts, causeName, shellWords } from '../../words';
 import { finite, mapNumber } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS } from './describe';
@@ -47,6 +47,37 @@ export function verdictSentence(record: TraceRecord): string {
   if (first?.sentence) return first.sentence;
   const totals = record.totals ?? {};
   return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time in ${seconds(record.elapsed_s)}; no findings.`;
+}
+
+/** Has it no timeline to draw? Polling sees totals, not slices. */
+export const isPolled = ({ tier, timeline }: TraceRecord): boolean =>
+  tier === 'proc' && !timeline?.packed?.count;
+
+/** The command that traces the same in the most detail available; else the one that says what that
+ * takes. */
+export function betterTrace({ tiers, source }: TraceRecord): string {
+  const best = tiers?.filter(({ available }) => available).at(-1)?.tier;
+  const { kind, command, pid, placement } = (source ?? {}) as {
+    kind?: string;
+    command?: string[];
+    pid?: number;
+    placement?: string;
+  };
+  const target =
+    kind === 'command'
+      ? [
+          ...(placement && placement !== 'os-default'
+            ? ['--place', placement]
+            : []),
+          '--',
+          ...(command ?? []),
+        ]
+      : kind === 'process'
+        ? ['--pid', `${pid}`]
+        : ['--all'];
+  return best && best !== 'proc'
+    ? shellWords(['pinwise', 'trace', '--tier', best, ...target])
+    : 'pinwise trace tiers';
 }
 
 /** The main figures; those that the source did not report are null. */

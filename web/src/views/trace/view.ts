@@ -13,7 +13,7 @@ import { type Table, tableElement, numberColumns } from '../../table';
 import { adviceLine, findingsPart, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
-import { facts, hostFacts, section } from '../../words';
+import { commandLine, facts, hostFacts, section } from '../../words';
 import { findTopology } from '../machine/stored-topology';
 import { CAUSE_WORDS, formatMoment } from './describe';
 import { fromParams } from './address';
@@ -57,18 +57,23 @@ export function traceView(any: AnyRecord, page: Page): View {
     h('p.verdict', shape.verdictSentence(record)),
     adviceLine((record.answer ?? record.findings?.[0])?.advice),
   ];
+  const isPolled = shape.isPolled(record);
+  const findings = (record.answer ? findingsPart : furtherFindings)(
+    record.findings,
+  );
+  const figures = section(
+    'Figures',
+    facts(shape.headlineFigures(record)),
+    ...tables.map(tableOrNull),
+  );
   const element = h(
     'article',
     ...(locks
       ? [h('div.answer', h('div', ...answer), tableElement(locks))]
       : answer),
-    section('Timeline', slot),
-    (record.answer ? findingsPart : furtherFindings)(record.findings),
-    section(
-      'Figures',
-      facts(shape.headlineFigures(record)),
-      ...tables.map(tableOrNull),
-    ),
+    ...(isPolled
+      ? [commandLine(shape.betterTrace(record)), figures, findings]
+      : [section('Timeline', slot), findings, figures]),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
     useSection(record),
@@ -79,7 +84,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     ),
   );
   const many = record.timeline?.packed?.count ?? 0;
-  if (many < MANY_SLICES) show(buildScene(record));
+  if (many < MANY_SLICES && !isPolled) show(buildScene(record));
   const work =
     many < MANY_SLICES ? null : readLater(record, page.place, slot, show);
   return {
