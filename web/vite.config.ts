@@ -136,6 +136,8 @@ const UNUSED: Readonly<Record<string, string>> = {
     createScaleDivergingSqrt = no, createScaleDivergingSymlog = no;`,
   'legends.js':
     'export const createLegends = () => [], exposeLegends = no, legend = no;',
+  'marker.js':
+    'export const markers = no, applyMarkers = no, applyGroupedMarkers = no;',
   'marks/tip.js': 'export const Tip = no, tip = no;',
   'interactions/pointer.js': `export const anchorX = no, anchorY = no,
     pointer = no, pointerX = no, pointerY = no;`,
