@@ -15,6 +15,7 @@ import {
   contrastRows,
   dotsSummary,
   isLeftOut,
+  isOtherThanMedians,
   isRate,
   QUANTILE_COLUMNS,
   quantileRows,
@@ -128,7 +129,7 @@ export const contrastTable = (
 ): NonNullable<ChartPlan['table']> =>
   withoutEmpty({
     caption:
-      'Arms against the baseline; intervals and p-values hold for all arms and looks together',
+      'Arms against the baseline; claims hold together, intervals each at its own level; p-values are over all arms and looks',
     columns: [
       'Arm',
       { name: 'Typical', isNumber: true },
@@ -231,7 +232,7 @@ export function dotsPlan(
   );
   return {
     name: 'Every run',
-    summary: `${dotsSummary(lines, unit)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}`,
+    summary: `${dotsSummary(lines, unit)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}${isOtherThanMedians(lines, record.plan?.min_effect ?? 0.01) ? ' Changes compare neighbouring runs; medians are of all runs.' : ''}`,
     panels: (width): Panel[] => [
       {
         height: lane * lines.length,

@@ -10,7 +10,14 @@ import {
   withSpan,
 } from '../../format';
 import { filterMap, groupBy } from '../../lists';
-import { ascending, finite, median, quantile, mapNumber } from '../../numbers';
+import {
+  ascending,
+  finite,
+  median,
+  quantile,
+  mapNumber,
+  positive,
+} from '../../numbers';
 import type {
   Arm,
   Comparison,
@@ -344,6 +351,24 @@ export function withCompanions(
     beside.some((one) => one.name === name) &&
     name.startsWith(`${against ?? baseline} beside `);
   return [...beside, ...rows.filter((row) => !isSaid(row))];
+}
+
+/** Do the medians of an arm and its baseline say another change than the blocks, by more than this? */
+export function isOtherThanMedians(
+  lines: readonly ArmLine[],
+  effect: number,
+): boolean {
+  const medianOf = new Map(lines.map(({ name, median }) => [name, median]));
+  return lines.some(({ median, contrast }) => {
+    const base = medianOf.get(contrast?.baseline ?? '');
+    const ratio = toRatios(contrast?.effect)?.ratio;
+    return (
+      positive(median) &&
+      positive(base) &&
+      positive(ratio) &&
+      Math.abs(median / base - ratio) > effect
+    );
+  });
 }
 
 /** The ratio plot in a sentence. */
