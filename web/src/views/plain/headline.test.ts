@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import type { AnyRecord } from '../../source';
-import { composeHeadline, formatWays } from './headline';
+import {
+  composeHeadline,
+  describeDifference,
+  formatWays,
+  isUnknown,
+} from './headline';
 
 const readRecord = (kind: string): AnyRecord =>
   JSON.parse(
@@ -42,7 +47,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'B has 16 CPUs, A has 2: they differ in 12 ways; 7 more unknown in one.',
+    'B has 16 CPUs, A has 2: they differ in 9 ways; 10 more unknown in one.',
     'pinwise topology --measure',
   ],
 };
@@ -137,4 +142,12 @@ test('matrices without levels and refused rules say why', () => {
 
 test('a kind with a view of its own has no such headline', () => {
   expect(composeHeadline('trace', { schema: 'pinwise.trace/1' })).toEqual([]);
+});
+
+test('what one side does not know is not absent there', () => {
+  const sentence = 'The L2 unified cache is 1 MiB in A and absent in B.';
+  expect(describeDifference({ sentence })).toBe(
+    'The L2 unified cache is 1 MiB in A and unknown in B.',
+  );
+  expect(isUnknown({ sentence })).toBe(true);
 });

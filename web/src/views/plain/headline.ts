@@ -173,9 +173,13 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
   ];
 }
 
+/** The sentence of a difference; a size that one side does not know is not the lack of a cache. */
+export const describeDifference = ({ sentence }: Records.Difference): string =>
+  text(sentence).replace(/\babsent in (?=[AB]\b)/, 'unknown in ');
+
 /** Is a value unknown on one side? That is no difference. */
-export const isUnknown = ({ sentence }: Records.Difference): boolean =>
-  /\bunknown\b/.test(text(sentence));
+export const isUnknown = (one: Records.Difference): boolean =>
+  /\bunknown\b/.test(describeDifference(one));
 
 function composeTopologyDiff(record: Records.TopologyDiff): Headline {
   const all = items(record.differences);

@@ -9,7 +9,12 @@ import type * as Records from '../../records';
 import { numberColumns, tableElement } from '../../table';
 import type { Part } from '../../view';
 import { ratioPlan } from '../diff/view';
-import { formatWays, isUnknown, rankPlacements } from './headline';
+import {
+  describeDifference,
+  formatWays,
+  isUnknown,
+  rankPlacements,
+} from './headline';
 
 /** The ranking of predicted placements, with their changes and costs. */
 export function predictionPart(record: Records.PlacementPrediction): Part {
@@ -42,7 +47,7 @@ export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const all = items(record.differences);
   const [a, b] = texts(record.between);
   const list = (of: readonly Records.Difference[]): HTMLElement =>
-    h('ul', ...of.map(({ sentence }) => h('li', text(sentence))));
+    h('ul', ...of.map((one) => h('li', describeDifference(one))));
   const unknown = all.filter(isUnknown);
   return [
     h('p.muted', `A is ${a ?? '?'}, B is ${b ?? '?'}.`),
