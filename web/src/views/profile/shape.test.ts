@@ -11,6 +11,7 @@ import {
   diffToFlame,
   functionTable,
   describePausing,
+  diffHeadline,
   searchFrames,
 } from './shape';
 
@@ -217,4 +218,20 @@ test('pausing is described if it is known', () => {
 
 test('tables of missing fields are left out', () => {
   expect(functionTable({}, 10)).toBeNull();
+});
+
+test('a difference of two programs says so', () => {
+  const own = { before_samples: 1, after_samples: 1 };
+  const of = (a: string, b: string, module: string) =>
+    diffHeadline({
+      headline: 'Less.',
+      before: { title: `profile ${a}` },
+      after: { title: `profile ${b}` },
+      functions: [{ name: 'f', kind: 'user', module, own }],
+    });
+  expect(of('./a', 'sh -c x', '/lib/libc.so.6')).toBe(
+    'These are different programs: Less.',
+  );
+  expect(of('./a 1', 'new/a 2', '/lib/libc.so.6')).toBe('Less.');
+  expect(of('./old', './new', '/x/old')).toBe('Less.');
 });

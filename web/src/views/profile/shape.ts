@@ -164,6 +164,26 @@ export function invertFlame(tree: Flame): Flame {
   return inverted;
 }
 
+/** The program's file in a title such as "profile ./prog 8". */
+const programOf = (title: Maybe<string>): string | undefined =>
+  title?.split(' ')[1]?.split('/').at(-1);
+
+/** The main result of a difference; of two programs, which share no function of their own, it is no
+ * change of one. */
+export function diffHeadline(diff: ProfileDiff): string {
+  const [a, b] = [diff.before, diff.after].map((side) =>
+    programOf(side?.title),
+  );
+  const isShared = (diff.functions ?? []).some(
+    ({ kind, module, own }) =>
+      kind === 'user' &&
+      !/\/(lib|ld)[^/]*$/.test(module ?? '') &&
+      own?.before_samples &&
+      own.after_samples,
+  );
+  return `${a && b && a !== b && !isShared ? 'These are different programs: ' : ''}${diff.headline ?? ''}`;
+}
+
 /** The flame graph of a difference: calls are as wide as the longer of both times, coloured by the
  * change. */
 export function diffToFlame(diff: ProfileDiff): Flame | null {

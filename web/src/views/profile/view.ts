@@ -196,7 +196,7 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
   const table = shape.changeTable(diff, MAX_FUNCTIONS);
   const element = h(
     'article',
-    h('p.verdict', diff.headline ?? ''),
+    h('p.verdict', shape.diffHeadline(diff)),
     adviceLine(
       'Check the change against run-to-run noise: pinwise compare --command OLD --command NEW.',
     ),
