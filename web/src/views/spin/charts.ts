@@ -281,7 +281,7 @@ export function ladderPlan(
     ),
   ].filter((one) => one.points.length > 0);
   return {
-    name: `${names.length < all.length ? `The ${names.length} of ${all.length} algorithms that spin longest` : 'Every algorithm'} with ${count(cpus, 'CPU')}`,
+    name: `${names.length < of.size ? `The ${names.length} of ${of.size} algorithms that spin longest` : 'Every algorithm'} with ${count(cpus, 'CPU')}`,
     summary: `${names[0]} spins longest, ${formatMilliseconds(rows[0]!.total_ms!)}.`,
     panel: {
       height: 20 * names.length,

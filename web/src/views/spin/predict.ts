@@ -70,7 +70,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
         drawCount(shownCpus);
       },
     },
-    'Show every algorithm',
+    'Show all that are known to spin',
   );
   const element = h(
     'article',
