@@ -164,11 +164,12 @@ export function overTimePart(
 /** How a figure changed on each host, those where it did first. */
 const describeTrends = (figure: string, { hosts }: OverTime): string =>
   `${hosts
-    .map(
-      ({ host, points }) =>
-        describeNewVerdict(points) ||
-        `${figure} on ${host}: ${describeTrend(points)}`,
-    )
+    .map(({ host, points }) => {
+      const verdict = describeNewVerdict(points);
+      return verdict
+        ? `${hosts.length > 1 ? `${host}: ` : ''}${verdict}`
+        : `${figure} on ${host}: ${describeTrend(points)}`;
+    })
     .sort((a, b) => +/changed/.test(b) - +/changed/.test(a))
     .slice(0, MAX_TRENDS)
     .join('; ')}${hosts.length > MAX_TRENDS ? ' …' : '.'}`;
