@@ -134,16 +134,6 @@ export function percent(share: Maybe, places?: number): string {
   return `${share < 0 && Number(text) !== 0 ? '−' : ''}${text} %`;
 }
 
-/** The level of a headline figure's interval, which is not that of all intervals together. */
-export const describeLevel = (
-  said: string | null | undefined,
-  alpha?: Maybe,
-): string =>
-  (said ?? '').replace(
-    /confidence, all arms.*/,
-    `interval over all looks${typeof alpha === 'number' ? `; claims of all arms hold together at ${percent(1 - alpha).replace('.0 ', ' ')}` : ''}`,
-  );
-
 /** A share with its sign: "+1.3 %"; "±" if it rounds to 0. */
 export function signedPercent(share: Maybe): string {
   if (!isNumber(share)) return NONE;

@@ -1,7 +1,7 @@
 // A record's summary as Markdown, from the sentences in the record.
 
 import { visible } from './dom';
-import { describeLevel, minute } from './format';
+import { minute } from './format';
 import { mapItems, fields, items, text } from './fields';
 import type {
   Arm,
@@ -84,7 +84,7 @@ const headlineText = ({
 }: Partial<HeadlineRecord>): string =>
   change
     ? escapeMarkdown(
-        `${change}${interval ? ` (${interval})` : ''} ${of ?? ''}${confidence ? `; ${describeLevel(confidence)}` : ''}`,
+        `${change}${interval ? ` (${interval})` : ''} ${of ?? ''}${confidence ? `; ${confidence}` : ''}`,
       )
     : '';
 

@@ -121,10 +121,7 @@ impl Comparison {
         let headline = HeadlineRecord::new(
             effect,
             format!("{figure} of {arm} against {baseline}"),
-            format!(
-                "{} confidence, all arms and looks together",
-                round_percent(*confidence)
-            ),
+            self.describe_level(*confidence),
             "no interval: too few pairs",
         );
         let is_open = self.verdict.kind == VerdictKind::Undecided && !effect.interval.is_empty();
@@ -137,6 +134,18 @@ impl Comparison {
             },
             false => headline,
         })
+    }
+
+    /// The level of a contrast's interval; claims of several arms hold together at that of the plan.
+    fn describe_level(&self, confidence: f64) -> String {
+        let level = format!("{} interval over all looks", round_percent(confidence));
+        match self.contrasts.len() {
+            1 => level,
+            _ => format!(
+                "{level}; claims of all arms hold together at {}",
+                round_percent(1.0 - self.plan.alpha)
+            ),
+        }
     }
 
     /// Commands that apply an arm.

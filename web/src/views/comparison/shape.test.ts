@@ -18,7 +18,6 @@ import {
   spreadDots,
 } from './shape';
 import { ratioPlan } from './charts';
-import { describeLevel } from '../../format';
 import { quantile } from '../../numbers';
 import { isRows, panelsOf } from '../../plot';
 import { describeEffect } from './disagreement';
@@ -83,14 +82,6 @@ test('medians that say another change are told', () => {
   );
   expect(isOtherThanMedians(lines, 0.01)).toBe(true);
   expect(isOtherThanMedians(lines, 0.05)).toBe(false);
-});
-
-test('a level is that of an interval, not of all together', () => {
-  const said = '97.5 % confidence, all arms and looks together';
-  expect(describeLevel(said, 0.05)).toBe(
-    '97.5 % interval over all looks; claims of all arms hold together at 95 %',
-  );
-  expect(describeLevel(said)).toBe('97.5 % interval over all looks');
 });
 
 test('arms are in order of cost, those without runs last', () => {

@@ -1,7 +1,7 @@
 // A comparison: the verdict first, then its basis.
 
 import { h } from '../../dom';
-import { count, describeLevel, percent } from '../../format';
+import { count, percent } from '../../format';
 import {
   type Growing,
   joinParts,
@@ -183,15 +183,7 @@ function topPart({
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
       ? null
-      : headline(
-          said.figure && {
-            ...said.figure,
-            confidence: describeLevel(
-              said.figure.confidence,
-              record.plan?.alpha,
-            ),
-          },
-        ),
+      : headline(said.figure),
     adviceLine(
       said.isEnded
         ? // To leave it alone needs no advice: the sentence is.
