@@ -12,7 +12,7 @@ use super::named::NamedRecord;
 use super::opening::open_store_to_list;
 use super::terminal::Terminal;
 use super::{Exit, export, report};
-use pinwise_format::count;
+use pinwise_format::{count, count_of};
 use pinwise_record::{GateRecord, Kind, NOT_ENDED, SchemaName, Summary};
 use pinwise_report::{Line, page};
 use pinwise_store::{Filter, ListedRecord, Store, StoreError};
@@ -154,7 +154,20 @@ fn show_trend(
             ))?;
         }
         None => {
-            terminal.print("No gate of two commits has figures of this benchmark yet.\n")?;
+            let are_commits = |gate: &&GateRecord| {
+                [&gate.base, &gate.head]
+                    .iter()
+                    .all(|build| build.commit.is_some())
+            };
+            let of_folders = match gates.len() - gates.iter().filter(are_commits).count() {
+                0 => String::new(),
+                gates => format!(
+                    ": {} of a folder. Name the commits: pinwise gate main HEAD",
+                    count_of(gates as u64, "gate is", "gates are")
+                ),
+            };
+            let line = "No gate of two commits has figures of this benchmark yet";
+            terminal.print(&format!("{line}{of_folders}.\n"))?;
         }
     }
     Ok(Exit::Done)

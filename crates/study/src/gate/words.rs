@@ -100,8 +100,13 @@ fn describe_undecided(
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
         format!(", CPU time {}", describe_change(Some(&cpu.effect)))
     });
+    // What needs no more CPU time and is slower waits longer.
+    let waits = match entry.is_open_but_for_cpu() && entry.low.is_some_and(|low| low > 1.0) {
+        true => ": it waits longer",
+        false => "",
+    };
     format!(
-        "{name} is undecided: {}{cpu}{caveat} ({pairs}).",
+        "{name} is undecided: {}{cpu}{waits}{caveat} ({pairs}).",
         describe_change(entry.effect.as_ref())
     )
 }
@@ -272,7 +277,6 @@ pub(super) fn describe_cpu_time(record: &GateRecord) -> String {
             more => format!("{shown} and {more} more"),
         }
     };
-    let passes = list_names(&|entry, _, _| entry.is_open_but_for_cpu());
     let fails = list_names(&|entry, low, _| low > 1.0 + entry.min_effect);
     let sooner = list_names(&|entry, low, high| {
         let limit = 1.0 + entry.min_effect;
@@ -284,7 +288,6 @@ pub(super) fn describe_cpu_time(record: &GateRecord) -> String {
         is_undecided && wall.is_some_and(|wall| wall >= MIN_WIDTH_RATIO * (high / low).ln())
     });
     let clauses = [
-        (passes, "would pass by CPU time"),
         (fails, "would fail by CPU time"),
         (sooner, "varies less in CPU time, which decides sooner"),
     ];

@@ -19,6 +19,8 @@ use std::net::SocketAddr;
 const NAMED: f64 = 0.005;
 /// What threads were blocked in for a smaller share of their time is not named by itself.
 const SEPARATE: f64 = 0.05;
+/// A server that runs for this part of the time has something to look at.
+const RUNS: f64 = 0.1;
 /// Who waits for events for this part of the time may have nothing to do.
 const IDLE: f64 = 0.95;
 /// Peers of a server's sockets.
@@ -122,6 +124,12 @@ fn find_server(record: &TraceRecord, what: &BlockedIn) -> Option<SocketAddr> {
     place.split(" or ").next()?.parse().ok()
 }
 
+/// Does it serve requests for a notable part of its time, and waits for more of them else?
+fn runs_requests(record: &TraceRecord, times: &Times, what: &BlockedIn) -> bool {
+    let waits = serves(waiters::main_place(&record.blocked, what));
+    waits && times.ran_s >= RUNS * times.all_s()
+}
+
 /// What threads mostly waited for; a server may be idle.
 fn describe_waiting(record: &TraceRecord, times: &Times, what: &BlockedIn) -> String {
     let wait = waiters::describe_wait(&record.blocked, what);
@@ -136,6 +144,7 @@ fn describe_waiting(record: &TraceRecord, times: &Times, what: &BlockedIn) -> St
             format!("Idle, as a server without requests, or held up by waiting for {wait}")
         }
         (true, None) => format!("Idle, or held up by waiting for {wait}"),
+        (false, None) if wait.starts_with("clients of") => format!("Waits for requests by {wait}"),
         (false, _) => format!("Held up by waiting for {wait}"),
     }
 }
@@ -187,7 +196,13 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
                 "Held up by other programs{mostly} on {noun} {cpus}, to which its affinity mask keeps it"
             )
         }
-        (QueuedBy::OwnThreads, _) => match count_busy_others(record) {
+        (QueuedBy::OwnThreads, Some(cpus)) => {
+            let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+            format!(
+                "Short of CPUs for its own threads on {noun} {cpus}, to which its affinity mask keeps it"
+            )
+        }
+        (QueuedBy::OwnThreads, None) => match count_busy_others(record) {
             Some(cpus) => format!("Short of CPUs, of which other programs kept {cpus:.1} busy"),
             None => by.headline().to_owned(),
         },
@@ -211,7 +226,7 @@ fn name_main_program(record: &TraceRecord) -> Option<&str> {
 }
 
 /// The CPUs that all threads may use, if those are not all CPUs.
-fn find_mask(record: &TraceRecord) -> Option<CpuSet> {
+pub(super) fn find_mask(record: &TraceRecord) -> Option<CpuSet> {
     let mut allowed = record
         .threads
         .iter()
@@ -348,7 +363,11 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         (None, Cause::SharedCores(_)) => &["avoidable_smt_sharing"],
         (None, Cause::Lock) => &["lock_waits"],
         (None, Cause::Waiting(BlockedIn::Child)) => &[],
-        (None, Cause::Waiting(what)) if find_server(record, what).is_some() => &[],
+        (None, Cause::Waiting(what))
+            if find_server(record, what).is_some() || runs_requests(record, times, what) =>
+        {
+            &[]
+        }
         (None, Cause::Waiting(_) | Cause::Blocked) => &["blocked"],
         (None, _) => &[],
     };
@@ -360,7 +379,9 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         None => profile,
     };
     let more = match cause {
-        Cause::Queued(QueuedBy::Others) if find_mask(record).is_some() => advise_mask(record),
+        Cause::Queued(QueuedBy::Others | QueuedBy::OwnThreads) if find_mask(record).is_some() => {
+            advise_mask(record)
+        }
         Cause::Queued(_) if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Queued(_) => advise_spin_attach(record),
         _ if is_simulated => None,
@@ -392,6 +413,7 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         Cause::Waiting(BlockedIn::Child) => advise_profile(record, "its children run", ""),
         Cause::Deadlock => advise_stacks(record),
         Cause::Waiting(what) => match find_server(record, what) {
+            None if runs_requests(record, times, what) => advise_profile(record, "it runs", ""),
             Some(server) => Some(format!(
                 "Look at what answers at {server}; the connections: ss -tnp dst {server}"
             )),

@@ -268,6 +268,7 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
         let blocking = switches.saturating_sub(preemptions) as f64;
         let rate = preemptions as f64 / thread.cpu_s;
         let yields = rate >= YIELDS_PER_CPU_SECOND
+            && !hands_over(record, thread.thread, preemptions)
             && blocking <= MAX_BLOCKING_SHARE * preemptions as f64
             && preemptions >= MIN_YIELDS
             && 2 * count_wakes_by(record, thread.thread) < preemptions;
@@ -299,6 +300,17 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
             .with_evidence("share", record.figures.share_of_threads(thread.cpu_s))
             .with_evidence("thread", thread.thread),
     )
+}
+
+/// Does another thread block about as often as this one is preempted? It wakes that one, which then
+/// takes its CPU, as a writer does to the reader of a pipe.
+fn hands_over(record: &TraceRecord, thread: i32, preemptions: u64) -> bool {
+    let others = record.threads.iter().filter(|one| one.thread != thread);
+    let blocks = |other: &ThreadRecord| {
+        let switches = other.switches.zip(other.preemptions);
+        switches.map_or(0, |(switches, forced)| switches.saturating_sub(forced))
+    };
+    others.map(blocks).sum::<u64>() >= preemptions / 2
 }
 
 /// How often this thread woke others of its process, at least: each may have taken its CPU.

@@ -338,7 +338,9 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
             "Fewer processes at once may be as fast.",
         ],
     };
+    let is_masked = answer::find_mask(record).is_some();
     let advice = match count_busy_others(record) {
+        _ if is_masked => format!("Allow it more CPUs, {}.", fewer[0]),
         Some(cpus) => format!(
             "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), {}.",
             fewer[0]

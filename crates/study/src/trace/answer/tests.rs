@@ -502,6 +502,44 @@ fn the_cpus_of_a_pinned_program_are_named() {
 }
 
 #[test]
+fn threads_that_share_the_cpu_of_their_mask_are_not_held_up_by_others() {
+    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.4, &[(BlockedIn::Timer, 2)]));
+    for life in &mut lives {
+        life.wait_s = 2.5;
+    }
+    let mut record = trace(&lives);
+    for thread in &mut record.threads {
+        thread.allowed = Some("0".to_owned());
+    }
+    // Others keep the second CPU busy.
+    record.figures.totals.foreign_cpu_s = Some(5.0);
+    record.figures.waits.because = Some(WaitCauses {
+        own_threads_s: 5.0,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    check(
+        &record,
+        "Short of CPUs for its own threads on CPU 0, to which its affinity mask keeps it: its threads \
+         spent 50.0 % of their time waiting for a CPU, 48.0 % running and 2.0 % blocked.",
+        "Allow it more CPUs, or use fewer threads.",
+    );
+}
+
+#[test]
+fn a_server_that_runs_requests_is_profiled() {
+    let mut record = trace(&[life(7, "redis", 2.1, &[(BlockedIn::Events, 50)])]);
+    name_places(&mut record, "clients of port 6379");
+    conclude(&mut record);
+    check(
+        &record,
+        "Waits for requests by clients of port 6379: it spent 58.0 % of its time waiting for them \
+         and 42.0 % running.",
+        "What it runs: pinwise profile --pid 7",
+    );
+}
+
+#[test]
 fn one_thread_that_never_blocks_may_spin() {
     let mut record = trace(&[life(7, "service", 4.99, &[(BlockedIn::Timer, 1)])]);
     record.threads[0].preemptions = record.threads[0].switches;

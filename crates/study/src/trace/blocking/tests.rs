@@ -398,6 +398,23 @@ fn a_thread_that_yields_all_the_time_is_found() {
 }
 
 /// Woken threads take the only CPU from the one that woke them.
+/// A writer into a pipe is preempted by the reader that it wakes.
+#[test]
+fn a_thread_that_hands_over_does_not_yield() {
+    let mut record = process_record();
+    record.threads.truncate(2);
+    let switches = |record: &mut TraceRecord, at: usize, all: u64, forced: u64| {
+        let thread = &mut record.threads[at];
+        thread.cpu_s = 1.0;
+        (thread.switches, thread.preemptions) = (Some(all), Some(forced));
+    };
+    switches(&mut record, 0, 100_000, 100_000);
+    switches(&mut record, 1, 100, 90);
+    assert!(find_yielding(&record).is_some());
+    switches(&mut record, 1, 99_000, 10);
+    assert_eq!(find_yielding(&record), None);
+}
+
 #[test]
 fn a_thread_that_wakes_others_does_not_yield() {
     let mut record = contended(5.0, BlockedIn::Condition);
