@@ -8,6 +8,9 @@ use super::Tid;
 /// The place where threads of programs in Go wait, whatever their goroutines wait for.
 pub const GO_SCHEDULER: &str = "Go's scheduler";
 
+/// The place where a backend of PostgreSQL waits for a lock, whatever its system call is.
+pub const DATABASE_LOCK: &str = "a row or table lock of PostgreSQL";
+
 /// What a blocked thread waits for, by its system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedIn {

@@ -50,7 +50,7 @@ mod tracepoint;
 mod varint;
 
 pub use analysis::Analysis;
-pub use blocked::{BlockedIn, BlockedProcess, BlockedThread, GO_SCHEDULER};
+pub use blocked::{BlockedIn, BlockedProcess, BlockedThread, DATABASE_LOCK, GO_SCHEDULER};
 pub use cpu_map::{CpuMap, Crossed};
 pub use event::{Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Tid};
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};

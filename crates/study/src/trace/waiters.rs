@@ -11,7 +11,7 @@ use pinwise_record::{
     BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord,
     WakerRecord,
 };
-use pinwise_sched::{BlockedProcess, GO_SCHEDULER, Summary, ThreadSummary, Tid};
+use pinwise_sched::{BlockedProcess, DATABASE_LOCK, GO_SCHEDULER, Summary, ThreadSummary, Tid};
 
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
@@ -240,7 +240,9 @@ fn count_places<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> Vec<(&'b 
 /// Where threads waited for this most often; empty if that is unknown.
 pub(super) fn main_place<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> &'b str {
     let ranked = count_places(blocked, what);
-    ranked.first().map_or("", |(place, _)| place)
+    // Other backends of a database are idle meanwhile.
+    let lock = ranked.iter().find(|(place, _)| *place == DATABASE_LOCK);
+    lock.or(ranked.first()).map_or("", |(place, _)| place)
 }
 
 /// Functions that say more of a wait than its system call, by the start of their names.

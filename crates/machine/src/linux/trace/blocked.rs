@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
-use pinwise_sched::BlockedIn;
+use pinwise_sched::{BlockedIn, DATABASE_LOCK};
 
 /// Stack pointers below this are those of 32-bit programs, which have other numbers of system
 /// calls.
@@ -144,7 +144,7 @@ fn read_database_wait(title: &str) -> Option<Box<str>> {
     let title = title.trim_end_matches(['\0', ' ']);
     let state = title.strip_prefix("postgres: ")?;
     if state.ends_with(" waiting") {
-        return Some("a row or table lock of PostgreSQL".into());
+        return Some(DATABASE_LOCK.into());
     }
     let has_client = state.ends_with(" idle") || state.ends_with(" idle in transaction");
     has_client.then(|| "clients of this backend".into())
@@ -297,6 +297,16 @@ mod tests {
     use super::*;
 
     const FOUND: ExistingThread = ExistingThread { tid: 1, process: 1 };
+
+    #[test]
+    fn a_backend_says_in_its_title_that_it_waits_for_a_lock() {
+        let waits = read_database_wait("postgres: app shop [local] UPDATE waiting\0\0");
+        assert_eq!(waits.as_deref(), Some(DATABASE_LOCK));
+        let idle = read_database_wait("postgres: app shop 10.0.0.9(5000) idle in transaction");
+        assert_eq!(idle.as_deref(), Some("clients of this backend"));
+        assert_eq!(read_database_wait("postgres: checkpointer "), None);
+        assert_eq!(read_database_wait("vim waiting"), None);
+    }
 
     /// A call of this number with these last two fields.
     #[track_caller]

@@ -613,6 +613,19 @@ fn a_client_is_held_up_by_its_server() {
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
 }
 
+/// A database whose other backends are idle.
+#[test]
+fn one_backend_at_a_lock_is_named_among_idle_ones() {
+    let lives =
+        [20, 21, 22].map(|thread| life(thread, "postgres", 0.01, &[(BlockedIn::Events, 50)]));
+    let mut record = trace(&lives);
+    name_places(&mut record, "clients of this backend");
+    record.blocked[0].threads[1].places[0].place = "a row or table lock of PostgreSQL".to_owned();
+    conclude(&mut record);
+    let start = "Held up by waiting for a row or table lock of PostgreSQL: its threads spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
 #[test]
 fn threads_that_soon_wait_for_locks_for_good_may_be_in_a_deadlock() {
     // They slept for a moment at first.
