@@ -1,8 +1,13 @@
+use super::measured::{BASE, HEAD, Measured, Pair};
 use super::*;
 use pinwise_placement::Placement;
 use pinwise_record::{GateCpuTime, GateDecision, GateLink, GateOutcome, MetricRecord, Stopped};
 use pinwise_sim::SimulatedMachine;
+use pinwise_stats::fixed_width::FixedWidth;
+use pinwise_stats::regression::{Regression, Standing};
 use pinwise_workload::{Command, Metric};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 const MACHINE: &str = r#"
 topology = "core:2 pu:1"
@@ -441,7 +446,11 @@ const LOADED: &str = concat!(
 
 /// A gate of one benchmark under that load.
 fn gate_under_load(program: &str, with_cpu: bool, seed: u64) -> GateRecord {
-    let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
+    gate_on(LOADED, program, with_cpu, seed)
+}
+
+fn gate_on(machine: &str, program: &str, with_cpu: bool, seed: u64) -> GateRecord {
+    let mut machine = SimulatedMachine::from_text("test", machine, seed).unwrap();
     let mut benchmark = plan_benchmark(program);
     benchmark.with_cpu = with_cpu;
     let plan = plan(vec![benchmark], 25, seed);
@@ -496,15 +505,44 @@ fn a_benchmark_passes_by_cpu_time_under_load() {
     assert_eq!(sentence, words);
 }
 
+/// The standing after pairs of equal CPU time whose wall-clock time other programs disturb; `ready`
+/// threads of the head run or wait for a CPU on average, one of the base.
+fn judge_ready_threads(ready: f64) -> Standing {
+    let benchmark = plan_benchmark("waits");
+    let question = benchmark.question(&plan(Vec::new(), 60, 1));
+    let figure = Regression::new(question, 2);
+    let cpu = Some(figure.clone());
+    let mut measured = Measured::new(figure, cpu, FixedWidth::new(question), false);
+    let mut chance = ChaCha8Rng::seed_from_u64(2);
+    for at in 0..60 {
+        let mut draw = |spread: f64| 0.2 * (1.0 + spread * chance.random::<f64>());
+        let cpu_s = [draw(0.004), draw(0.004)];
+        let wall_s = [draw(0.3), draw(0.3) / ready];
+        let pair = Pair {
+            figures: wall_s,
+            costs: wall_s,
+            order: if at % 2 == 0 {
+                [BASE, HEAD]
+            } else {
+                [HEAD, BASE]
+            },
+            before: None,
+            load: None,
+            at: Duration::from_millis(500 * at),
+            cpu_s: Some(cpu_s),
+            cpu_share: 1.0,
+            ready: Some([1.0, ready]),
+        };
+        measured.add_pair(&pair, 60);
+    }
+    measured.standing()
+}
+
 /// Waiting is no CPU time.
 #[test]
 fn a_benchmark_that_waits_longer_passes_by_no_cpu_time() {
-    let waits = LOADED.replace("base_s = 0.206", "base_s = 0.206\ncpu_share = 0.97");
-    let mut machine = SimulatedMachine::from_text("test", &waits, 1).unwrap();
-    let mut benchmark = plan_benchmark("slow");
-    benchmark.with_cpu = true;
-    let gate = run(&plan(vec![benchmark], 25, 1), &mut machine, &mut NoObserver).unwrap();
-    assert_ne!(gate.verdict.decision, GateDecision::Pass, "{gate:?}");
+    assert_eq!(judge_ready_threads(1.0), Standing::Passed);
+    assert_eq!(judge_ready_threads(0.97), Standing::Undecided);
 }
 
 /// A build that needs more CPU time by the limit itself rarely passes.
@@ -512,11 +550,7 @@ fn a_benchmark_that_waits_longer_passes_by_no_cpu_time() {
 fn a_benchmark_at_the_limit_rarely_passes_by_cpu_time() {
     let limit = LOADED.replace("base_s = 0.206", "base_s = 0.202");
     let is_passed = |seed: &u64| {
-        let mut machine = SimulatedMachine::from_text("test", &limit, *seed).unwrap();
-        let mut benchmark = plan_benchmark("slow");
-        benchmark.with_cpu = true;
-        let plan = plan(vec![benchmark], 25, *seed);
-        let gate = run(&plan, &mut machine, &mut NoObserver).unwrap();
+        let gate = gate_on(&limit, "slow", true, *seed);
         gate.verdict.decision == GateDecision::Pass
     };
     let passed = (0..30).filter(is_passed).count();
