@@ -44,9 +44,7 @@ pub fn render_trace_answer(record: &TraceRecord, palette: Palette) -> String {
         }
     }
     out += &describe_findings(&grave, palette);
-    for note in &record.notes {
-        out += &format!("{}\n", paragraph("  · ", "    ", note));
-    }
+    out += &list_notes(record);
     let notes = match notes.len() {
         0 => String::new(),
         notes => format!(" and {}", count(notes, "note")),
@@ -72,12 +70,17 @@ pub fn render_trace(record: &TraceRecord, palette: Palette) -> String {
     out += &format_cpus_table(record);
     out += &describe_interrupts(record.interrupts.as_ref(), &record.source);
     out += &describe_findings(&record.findings, palette);
-    for note in &record.notes {
-        out += &format!("{}\n", paragraph("  · ", "    ", note));
-    }
+    out += &list_notes(record);
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     let answer = record.answer.as_ref();
     out + &answer.map_or_else(String::new, |answer| render_answer(answer, palette))
+}
+
+fn list_notes(record: &TraceRecord) -> String {
+    let notes = record.notes.iter();
+    notes
+        .map(|note| format!("{}\n", paragraph("  · ", "    ", note)))
+        .collect()
 }
 
 fn format_title(record: &TraceRecord) -> String {

@@ -154,17 +154,15 @@ fn note_unmeasured_cost(
 /// Names the busiest untraced processes in the findings that blame other programs, unless events
 /// name them, and then writes the conclusion from all findings.
 fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
-    if !record.figures.waits.behind.is_empty() {
-        answer::write(record);
-        return;
+    if record.figures.waits.behind.is_empty() {
+        let traced = record.threads.iter().filter_map(|thread| thread.process);
+        let traced: BTreeSet<i32> = traced.collect();
+        load::name_busiest(&mut record.header.findings, || {
+            let mut busy = machine.busiest();
+            busy.retain(|one| !traced.contains(&one.process));
+            busy
+        });
     }
-    let traced = record.threads.iter().filter_map(|thread| thread.process);
-    let traced: BTreeSet<i32> = traced.collect();
-    load::name_busiest(&mut record.header.findings, || {
-        let mut busy = machine.busiest();
-        busy.retain(|one| !traced.contains(&one.process));
-        busy
-    });
     // It repeats the advice of a finding.
     answer::write(record);
 }

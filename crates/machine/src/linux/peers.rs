@@ -135,7 +135,10 @@ fn describe_process(process: i32) -> Option<Box<str>> {
         return None;
     }
     let sockets: Vec<Socket> = list_sockets(process).collect();
-    let listens_locally = || list_local_servers(process).any(|inode| own.contains(&inode));
+    let listens_locally = || {
+        let servers = list_local_servers(process);
+        servers.iter().any(|inode| own.contains(inode))
+    };
     describe_together(&sockets, &own, listens_locally)
 }
 
@@ -151,7 +154,7 @@ fn list_inodes(process: i32) -> BTreeSet<u64> {
 }
 
 /// Unix-domain sockets that accept connections.
-fn list_local_servers(process: i32) -> impl Iterator<Item = u64> {
+fn list_local_servers(process: i32) -> Vec<u64> {
     #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
     let text = std::fs::read_to_string(format!("/proc/{process}/net/unix")).unwrap_or_default();
     let parse = |line: &str| {
@@ -160,8 +163,7 @@ fn list_local_servers(process: i32) -> impl Iterator<Item = u64> {
         let inode = words.nth(2)?.parse().ok()?;
         (flags & ACCEPTS != 0).then_some(inode)
     };
-    let inodes: Vec<u64> = text.lines().filter_map(parse).collect();
-    inodes.into_iter()
+    text.lines().filter_map(parse).collect()
 }
 
 fn describe_together(
@@ -169,8 +171,7 @@ fn describe_together(
     own: &BTreeSet<u64>,
     listens_locally: impl FnOnce() -> bool,
 ) -> Option<Box<str>> {
-    let listening = sockets.iter().filter(|socket| socket.listens);
-    let ports: BTreeSet<u16> = listening.map(|socket| socket.local.port()).collect();
+    let ports = list_served_ports(sockets);
     let mut served: Option<u16> = None;
     let mut servers: BTreeMap<SocketAddr, usize> = BTreeMap::new();
     for socket in sockets.iter().filter(|socket| own.contains(&socket.inode)) {
@@ -193,9 +194,14 @@ fn describe_together(
     (!named.is_empty()).then(|| named.join(" or ").into())
 }
 
-fn describe_sockets(sockets: &[Socket]) -> BTreeMap<u64, Box<str>> {
+/// The ports at which clients connect: their sockets have the same local port.
+fn list_served_ports(sockets: &[Socket]) -> BTreeSet<u16> {
     let listening = sockets.iter().filter(|socket| socket.listens);
-    let ports: BTreeSet<u16> = listening.map(|socket| socket.local.port()).collect();
+    listening.map(|socket| socket.local.port()).collect()
+}
+
+fn describe_sockets(sockets: &[Socket]) -> BTreeMap<u64, Box<str>> {
+    let ports = list_served_ports(sockets);
     let describe = |socket: &Socket| {
         let port = socket.local.port();
         let peer = match (socket.listens, ports.contains(&port)) {
@@ -347,7 +353,8 @@ mod tests {
         let _local = std::os::unix::net::UnixListener::bind(&local).unwrap();
         assert!(list_inodes(process).len() >= 3);
         let own = list_inodes(process);
-        assert!(list_local_servers(process).any(|inode| own.contains(&inode)));
+        let servers = list_local_servers(process);
+        assert!(servers.iter().any(|inode| own.contains(inode)));
         // Other tests of this process have sockets, too.
         assert!(SocketPeers::default().describe_all(process).is_some());
     }

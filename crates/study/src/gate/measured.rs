@@ -164,8 +164,8 @@ impl Measured {
     /// include waiting, so the builds must be as parallel as each other.
     fn is_passed_by_cpu(&self) -> bool {
         self.may_pass_by_cpu == Some(true)
-            && self.used.is_as_parallel(self.figure.regression.delta())
             && self.holds_for_looks(Regression::is_passed_by_cpu)
+            && self.used.is_as_parallel(self.figure.regression.delta())
     }
 
     /// Does CPU time decide, and not the figure?

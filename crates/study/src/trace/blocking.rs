@@ -199,17 +199,14 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
 /// value is `None` if that differs. While a thread waits for it another one has it: if all together
 /// were awake for less than that, the holder was blocked for the rest.
 fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
-    let figures = &record.figures;
-    let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
-    let awake_s = figures.totals.cpu_s + figures.waits.total_s? + held_back_s;
-    let at_lock = list_active(&record.blocked);
-    let at_lock = at_lock.filter(|thread| share_in(thread, &BlockedIn::Mutex) > 0.0);
-    let at_lock: Vec<&BlockedThread> = at_lock.collect();
-    let waited_s = longest_wait_for_locks_s(record);
-    if waited_s <= 0.0 || waited_s - awake_s < HELD_BLOCKED * waited_s || is_deadlock(record) {
+    let times = LockTimes::read(record)?;
+    let is_awake = times.waited_s - times.awake_s < HELD_BLOCKED * times.waited_s;
+    if times.waited_s <= 0.0 || is_awake || times.is_deadlock() {
         return None;
     }
-    let mut parts = waiters::sum_parts(at_lock.into_iter());
+    let at_lock = list_active(&record.blocked);
+    let at_lock = at_lock.filter(|thread| share_in(thread, &BlockedIn::Mutex) > 0.0);
+    let mut parts = waiters::sum_parts(at_lock);
     parts.retain(|part| !matches!(part.what, BlockedIn::Mutex | BlockedIn::Thread));
     let looks: u64 = parts.iter().map(|part| part.looks).sum();
     let first = parts.into_iter().next();
@@ -218,42 +215,56 @@ fn find_holder_wait(record: &TraceRecord) -> Option<Option<BlockedIn>> {
     Some(first.map(|part| part.what))
 }
 
-/// How long the thread waited for locks that did so the longest, seconds.
-fn longest_wait_for_locks_s(record: &TraceRecord) -> f64 {
-    let waits = list_active(&record.blocked)
-        .map(|thread| thread_blocked_s(record, thread) * share_in(thread, &BlockedIn::Mutex));
-    waits.fold(0.0, f64::max)
+/// Who may have held locks, seconds.
+struct LockTimes {
+    /// All threads ran, were queued or were held back by a quota.
+    awake_s: f64,
+    /// The thread that waited for locks the longest did so.
+    waited_s: f64,
+    /// All threads waited for anything else but the end of a thread: who awaits that hardly holds a
+    /// lock.
+    elsewhere_s: f64,
 }
 
-/// How long a thread was blocked, seconds.
-fn thread_blocked_s(record: &TraceRecord, thread: &BlockedThread) -> f64 {
-    let known = record
-        .threads
-        .iter()
-        .find(|one| one.thread == thread.thread);
-    let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
-    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let most_looks = all.map(|thread| thread.looks).max().unwrap_or(0).max(1);
-    // Of a thread that lived for a part of the trace there are fewer looks.
-    let lived = thread.looks as f64 / most_looks as f64;
-    lived * (record.elapsed_s - awake_s).max(0.0)
+impl LockTimes {
+    /// `None` if the time queued is not known.
+    fn read(record: &TraceRecord) -> Option<Self> {
+        let figures = &record.figures;
+        let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
+        let all = || record.blocked.iter().flat_map(|seen| &seen.threads);
+        let most_looks = all().map(|thread| thread.looks).max().unwrap_or(0).max(1);
+        let blocked_s = |thread: &BlockedThread| {
+            let mut threads = record.threads.iter();
+            let known = threads.find(|one| one.thread == thread.thread);
+            let awake_s = known.map_or(0.0, |one| one.cpu_s + one.wait_s.unwrap_or(0.0));
+            // Of a thread that lived for a part of the trace there are fewer looks.
+            let lived = thread.looks as f64 / most_looks as f64;
+            lived * (record.elapsed_s - awake_s).max(0.0)
+        };
+        let waits = list_active(&record.blocked)
+            .map(|thread| blocked_s(thread) * share_in(thread, &BlockedIn::Mutex));
+        let elsewhere = all().map(|thread| {
+            let share = share_in(thread, &BlockedIn::Mutex) + share_in(thread, &BlockedIn::Thread);
+            blocked_s(thread) * (1.0 - share)
+        });
+        Some(Self {
+            awake_s: figures.totals.cpu_s + figures.waits.total_s? + held_back_s,
+            waited_s: waits.fold(0.0, f64::max),
+            elsewhere_s: elsewhere.sum(),
+        })
+    }
+
+    /// Can nobody have held the lock that a thread waited for? Who holds one is awake meanwhile, or
+    /// waits for something else: all threads together did so for less than half of that time.
+    fn is_deadlock(&self) -> bool {
+        self.waited_s >= MIN_DEADLOCK_S
+            && self.awake_s + self.elsewhere_s < HELD_BLOCKED * self.waited_s
+    }
 }
 
-/// Can nobody have held the lock that a thread waited for? Who holds one is awake meanwhile, or
-/// waits for something else: all threads together did so for less than half of that time.
+/// Can nobody have held the lock that a thread waited for?
 pub(super) fn is_deadlock(record: &TraceRecord) -> bool {
-    let waited_s = longest_wait_for_locks_s(record);
-    let figures = &record.figures;
-    let held_back_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
-    let awake_s = figures.totals.cpu_s + figures.waits.total_s.unwrap_or(0.0) + held_back_s;
-    let all = record.blocked.iter().flat_map(|seen| &seen.threads);
-    // A thread that awaits the end of another hardly holds a lock.
-    let elsewhere = |thread: &BlockedThread| {
-        let share = share_in(thread, &BlockedIn::Mutex) + share_in(thread, &BlockedIn::Thread);
-        thread_blocked_s(record, thread) * (1.0 - share)
-    };
-    let elsewhere_s: f64 = all.map(elsewhere).sum();
-    waited_s >= MIN_DEADLOCK_S && awake_s + elsewhere_s < HELD_BLOCKED * waited_s
+    LockTimes::read(record).is_some_and(|times| times.is_deadlock())
 }
 
 /// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
@@ -264,8 +275,7 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
         return None;
     }
     let rate = |thread: &ThreadRecord| {
-        let (switches, preemptions) = thread.switches.zip(thread.preemptions)?;
-        let blocking = switches.saturating_sub(preemptions) as f64;
+        let (blocking, preemptions) = (count_blocking(thread)? as f64, thread.preemptions?);
         let rate = preemptions as f64 / thread.cpu_s;
         let yields = rate >= YIELDS_PER_CPU_SECOND
             && !hands_over(record, thread.thread, preemptions)
@@ -302,15 +312,16 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
+/// How often a thread left its CPU by itself; `None` if switches are not seen.
+fn count_blocking(thread: &ThreadRecord) -> Option<u64> {
+    Some(thread.switches?.saturating_sub(thread.preemptions?))
+}
+
 /// Does another thread block about as often as this one is preempted? It wakes that one, which then
 /// takes its CPU, as a writer does to the reader of a pipe.
 fn hands_over(record: &TraceRecord, thread: i32, preemptions: u64) -> bool {
     let others = record.threads.iter().filter(|one| one.thread != thread);
-    let blocks = |other: &ThreadRecord| {
-        let switches = other.switches.zip(other.preemptions);
-        switches.map_or(0, |(switches, forced)| switches.saturating_sub(forced))
-    };
-    others.map(blocks).sum::<u64>() >= preemptions / 2
+    others.filter_map(count_blocking).sum::<u64>() >= preemptions / 2
 }
 
 /// How often this thread woke others of its process, at least: each may have taken its CPU.
@@ -366,10 +377,9 @@ fn count_never_blocking(record: &TraceRecord) -> usize {
         return 0;
     }
     let never_blocks = |thread: &&ThreadRecord| {
-        let blocking = thread.switches.zip(thread.preemptions);
-        let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
         is_awake(record, thread)
-            && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
+            && count_blocking(thread)
+                .is_some_and(|many| (many as f64) < RARE_PER_SECOND * record.elapsed_s)
     };
     record.threads.iter().filter(never_blocks).count()
 }

@@ -331,21 +331,20 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
         false => (Severity::Note, 4),
     };
     // The stages of a pipeline are no threads to be left out.
-    let fewer = match record.figures.totals.processes {
-        0 | 1 => ["or use fewer threads", "Fewer threads may be as fast."],
-        _ => [
+    let (or_fewer, fewer) = match record.figures.totals.processes {
+        0 | 1 => ("or use fewer threads", "Fewer threads may be as fast."),
+        _ => (
             "or run fewer processes at once",
             "Fewer processes at once may be as fast.",
-        ],
+        ),
     };
     let is_masked = answer::find_mask(record).is_some();
     let advice = match count_busy_others(record) {
-        _ if is_masked => format!("Allow it more CPUs, {}.", fewer[0]),
+        _ if is_masked => format!("Allow it more CPUs, {or_fewer}."),
         Some(cpus) => format!(
-            "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), {}.",
-            fewer[0]
+            "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), {or_fewer}."
         ),
-        None => fewer[1].to_owned(),
+        None => fewer.to_owned(),
     };
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
     Some(

@@ -70,7 +70,7 @@ function comparison(more: Partial<Comparison> = {}): Comparison {
   };
 }
 
-test('medians that say another change are told', () => {
+test('medians that say another change are noticed', () => {
   // The medians say −23 %, the blocks −20 %.
   const lines = armLines(
     comparison({

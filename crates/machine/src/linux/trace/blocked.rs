@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use super::super::capture::read_file;
 use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
@@ -133,8 +134,7 @@ pub(super) fn find_wait_place(
 }
 
 fn read_title(process: i32) -> Option<String> {
-    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
-    let bytes = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let bytes = read_file(Path::new(&format!("/proc/{process}/cmdline")))?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
