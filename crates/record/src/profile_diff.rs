@@ -327,9 +327,10 @@ fn write_headline(
     unit: &str,
 ) -> String {
     let (before, after) = (seconds(total.before_s), seconds(total.after_s));
+    let error = seconds(total.interval_s());
     if total.is_noise {
         return format!(
-            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after."
+            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after, ±{error} by counting samples."
         );
     }
     let is_most = |change: &ChangeRecord| !change.is_noise && change.delta_s / total.delta_s >= 0.5;
@@ -354,7 +355,7 @@ fn write_headline(
         }
     });
     format!(
-        "{} {word} CPU time per {unit} ({before} before, {after} after){waiting}{place}.",
+        "{} {word} CPU time per {unit} ({before} before, {after} after, ±{error}){waiting}{place}.",
         seconds(total.delta_s.abs())
     )
 }

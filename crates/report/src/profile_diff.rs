@@ -11,33 +11,39 @@ use pinwise_record::{
 /// The most columns of a function's name.
 const NAME_WIDTH: usize = 26;
 
-/// The difference for a terminal, with at most `max` functions.
+/// Functions whose change may be chance are printed up to this number in all.
+const LEAST_FUNCTIONS: usize = 3;
+/// Parts with a smaller share of the difference are not printed.
+const LEAST_SHARE: f64 = 0.005;
+
+/// The difference for a terminal, with at most `max` functions; the answer comes last.
 #[must_use]
 pub fn render_profile_diff(record: &ProfileDiff, max: usize, palette: Palette) -> String {
     let unit = shorten(&record.unit, 12);
-    let total = &record.total;
-    let heading = format!(
-        "{} of CPU time per {unit}: {}",
-        signed_seconds(total.delta_s),
-        describe_change(total)
-    );
-    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &heading)));
+    let mut out = String::new();
     for (name, side) in [("A before", &record.before), ("B after", &record.after)] {
-        let first = format!("  {name:<8}  ");
+        let first = format!("{name:<8}  ");
         let rest = " ".repeat(first.len());
         out += &format!(
             "{}\n",
             paragraph(&first, &rest, &describe_side(side, &unit))
         );
     }
-    out += "\n";
+    out += &format_functions_table(record, max, &unit);
     out += &list_attributions(&record.attributions);
     out += &describe_pauses(record, &unit);
-    out += &format_functions_table(record, max, &unit);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
-    out + &palette.record_line(&record.id)
+    out += &palette.record_line(&record.id);
+    out += &format!(
+        "\n{}\n",
+        palette.strong(&paragraph("", "", &record.headline))
+    );
+    match record.total.is_noise {
+        true => out + "→ More samples tell smaller differences: more --runs, or longer ones.\n",
+        false => out,
+    }
 }
 
 /// A sentence for each attribution, and a table of the parts of the first.
@@ -49,6 +55,9 @@ pub(super) fn list_attributions(attributions: &[AttributionRecord]) -> String {
     let Some(first) = attributions.first() else {
         return out;
     };
+    if first.parts.iter().all(|part| part.share.is_none()) {
+        return out + "\n";
+    }
     let row = |part: &PartRecord| {
         let time = |time: AccountRecord| {
             let interval = format!(
@@ -68,7 +77,11 @@ pub(super) fn list_attributions(attributions: &[AttributionRecord]) -> String {
         });
         vec![part.name.clone(), value, interval, share]
     };
-    let rows: Vec<Vec<String>> = first.parts.iter().map(row).collect();
+    let is_seen = |part: &&PartRecord| {
+        let share = part.share.as_ref();
+        share.is_none_or(|share| share.value.abs() >= LEAST_SHARE)
+    };
+    let rows: Vec<Vec<String>> = first.parts.iter().filter(is_seen).map(row).collect();
     let what = if first.of == AttributedTime::Wall {
         "elapsed"
     } else {
@@ -89,15 +102,12 @@ fn describe_side(side: &DiffSide, unit: &str) -> String {
         units if (units - 1.0).abs() < 1e-9 => format!("1 {unit}"),
         units => format!("{} {unit}s", trimmed(units)),
     };
-    let pause = side.pause_ns;
-    let pause = pause.map_or_else(String::new, |ns| format!(", a PAUSE takes {ns:.1} ns"));
     format!(
-        "{} on {}: {units}, {} of CPU time, {} samples{pause} (record {})",
+        "{} on {}: {units}, {} of CPU time, {} samples",
         shorten(&side.title, 100),
         shorten(&side.host, 40),
         seconds(side.cpu_s),
-        side.samples,
-        side.id
+        side.samples
     )
 }
 
@@ -189,18 +199,25 @@ fn format_functions_table(record: &ProfileDiff, max: usize, unit: &str) -> Strin
     let is_seen = |change: &&FunctionChangeRecord| {
         change.own.before_samples > 0 || change.own.after_samples > 0
     };
-    let seen = record.functions.iter().filter(is_seen);
-    let rows: Vec<Vec<String>> = seen.clone().take(max).map(row).collect();
+    let seen: Vec<&FunctionChangeRecord> = record.functions.iter().filter(is_seen).collect();
+    let all = seen.iter().copied();
+    let (chance, certain): (Vec<_>, Vec<_>) = all.partition(|change| change.own.is_noise);
+    let more = LEAST_FUNCTIONS.saturating_sub(certain.len());
+    let mut shown: Vec<&FunctionChangeRecord> = certain.into_iter().take(max).collect();
+    shown.extend(chance.into_iter().take(more.min(max - shown.len())));
+    let rows: Vec<Vec<String>> = shown.iter().map(|change| row(change)).collect();
     if rows.is_empty() {
         return String::new();
     }
     let per_unit = format!("self/{unit}");
     let header = ["Function", per_unit.as_str(), "95 %", "before", "after", ""];
     let mut out = format!("\n{}", table(&header, rows));
-    let rest = seen.skip(max);
-    let more = rest.clone().count() + record.functions_left_out;
+    let more = seen.len() - shown.len() + record.functions_left_out;
     if more > 0 {
-        let rest_s: f64 = rest.map(|change| change.own.delta_s).sum();
+        let sum_s = |changes: &[&FunctionChangeRecord]| -> f64 {
+            changes.iter().map(|change| change.own.delta_s).sum()
+        };
+        let rest_s = sum_s(&seen) - sum_s(&shown);
         out += &format!(
             "  and {more} more: {} per {} in all\n",
             signed_seconds(rest_s),

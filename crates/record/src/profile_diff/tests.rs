@@ -36,7 +36,7 @@ fn the_headline_names_the_function_with_the_largest_part() {
         let none = build_change(0.0, 0.0, true);
         write_headline(&build_change(4.0, 2.0, false), &none, &functions, "run")
     };
-    let start = "2.00 s less CPU time per run (4.00 s before, 2.00 s after)";
+    let start = "2.00 s less CPU time per run (4.00 s before, 2.00 s after, ±0 s)";
     assert_eq!(
         line(build_change(1.9, 0.1, false)),
         format!("{start}, in shrank (1.80 s).")

@@ -7,9 +7,11 @@ use pinwise_format::{lower_first, percent};
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
 use pinwise_record::{
-    CommandRecord, Comparison, ComponentRecord, ContrastRecord, Severity, Stopped, replace_effort,
+    Arm, CommandRecord, Comparison, ComponentRecord, ContrastRecord, RunRecord, Severity, Stopped,
+    replace_effort,
 };
 use pinwise_stats::confirm::Look;
+use pinwise_stats::describe::median;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 
@@ -280,7 +282,63 @@ pub(super) fn command_that_decides(
     })
 }
 
-/// Commands that run an arm without pinwise, the simplest first.
+/// CPU time that is enough for a profile of a few functions at 997 samples per second, seconds.
+const PROFILED_S: f64 = 3.0;
+
+/// The command that shows why one of two programs is faster: where CPU time differs, or what the
+/// slower one waits for. `None` unless the programs alone differ.
+fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecord> {
+    let ([first, second], [contrast]) = (&*record.arms, &*record.contrasts) else {
+        return None;
+    };
+    let (first, second) = match second.name == record.baseline {
+        true => (second, first),
+        false => (first, second),
+    };
+    let is_same_elsewhere = first.placement.name == second.placement.name
+        && first.cpus == second.cpus
+        && first.setting == second.setting
+        && first.workload.recipe.is_none();
+    let is_time = ["wall", "cpu"].contains(&record.metric.name.as_str());
+    if first.command == second.command || !is_same_elsewhere || !is_time || record.service.is_some()
+    {
+        return None;
+    }
+    let cpu = contrast.cpu_time.as_ref()?;
+    let differs = cpu.low? > 1.0 || cpu.high? < 1.0;
+    let program = |arm: &Arm| record.write_program(arm, str::to_owned);
+    let other = if first.name == best.name {
+        second
+    } else {
+        first
+    };
+    if !differs {
+        return Some(CommandRecord {
+            what: "to see what the slower one waits for".to_owned(),
+            line: format!("pinwise trace -- {}", program(other)?),
+        });
+    }
+    let cpu_s = best.runs.iter().filter_map(RunRecord::cpu_s);
+    let cpu_s = median(&cpu_s.collect::<Vec<f64>>())?;
+    let runs = (PROFILED_S / cpu_s).ceil().clamp(1.0, 100.0);
+    let profile = |arm: &Arm| {
+        let program = program(arm)?;
+        Some(format!(
+            "pinwise profile --runs {runs:.0} -- {program} > /dev/null"
+        ))
+    };
+    Some(CommandRecord {
+        what: "to see which functions differ".to_owned(),
+        line: format!(
+            "{} && {} && pinwise profile diff last~1 last",
+            profile(first)?,
+            profile(second)?
+        ),
+    })
+}
+
+/// Commands that run an arm without pinwise, the simplest first; before them, the one that explains
+/// why it is better.
 pub(super) fn list_commands(
     record: &Comparison,
     arm: usize,
@@ -288,7 +346,9 @@ pub(super) fn list_commands(
     topology: &Topology,
 ) -> Vec<CommandRecord> {
     let arm = &record.arms[arm];
-    let mut commands = record.list_apply_commands(arm);
+    let why = command_that_explains(record, arm);
+    let mut commands: Vec<CommandRecord> = why.into_iter().collect();
+    commands.extend(record.list_apply_commands(arm));
     let program = |tool: Tool| record.write_program(arm, |word| tool.escape_word(word));
     commands.extend(launchers::launcher_commands(
         place,
@@ -320,6 +380,47 @@ mod tests {
     use pinwise_record::ContrastVerdict;
 
     use super::*;
+
+    #[test]
+    fn the_command_that_explains_depends_on_what_differs() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.metric.name = "wall".to_owned();
+        record.arms.truncate(2);
+        record.contrasts.truncate(1);
+        let first = record.arms[0].clone();
+        let baseline = usize::from(record.baseline != first.name);
+        record.baseline = record.arms[baseline].name.clone();
+        for (arm, program) in [(baseline, "base"), (1 - baseline, "head")] {
+            let name = record.arms[arm].name.clone();
+            record.arms[arm] = Arm {
+                name,
+                command: vec![format!("./{program}")],
+                ..first.clone()
+            };
+        }
+        let explain = |record: &Comparison, low: f64| {
+            let mut record = record.clone();
+            record.contrasts[0].cpu_time = Some(ComponentRecord::new(1.1, Some(low), Some(1.2)));
+            let best = record.arms[baseline].clone();
+            let command = command_that_explains(&record, &best);
+            command.map(|command| command.line)
+        };
+        let profiles = explain(&record, 1.01).unwrap();
+        let [base, head, diff] = profiles.split(" && ").collect::<Vec<_>>()[..] else {
+            panic!("{profiles}");
+        };
+        assert!(base.starts_with("pinwise profile --runs"), "{base}");
+        assert!(base.ends_with("-- ./base > /dev/null"), "{base}");
+        assert!(head.ends_with("-- ./head > /dev/null"), "{head}");
+        assert_eq!(diff, "pinwise profile diff last~1 last");
+        // The CPU time is the same: the slower one waits.
+        let trace = explain(&record, 0.9).unwrap();
+        assert_eq!(trace, "pinwise trace -- ./head");
+        // The same program elsewhere is to be run there.
+        record.arms[1].command = record.arms[0].command.clone();
+        assert_eq!(explain(&record, 1.01), None);
+    }
 
     #[test]
     fn an_arm_with_a_cgroup_has_a_command_for_kubernetes() {
