@@ -286,7 +286,8 @@ pub(super) fn command_that_decides(
 const PROFILED_S: f64 = 3.0;
 
 /// The command that shows why one of two programs is faster: where CPU time differs, or what the
-/// slower one waits for. `None` unless the programs alone differ.
+/// slower one waits for. `None` unless the programs alone differ; of one program with two options, or
+/// of two scripts, no profile tells them apart.
 fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecord> {
     let ([first, second], [contrast]) = (&*record.arms, &*record.contrasts) else {
         return None;
@@ -300,7 +301,8 @@ fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecor
         && first.setting == second.setting
         && first.workload.recipe.is_none();
     let is_time = ["wall", "cpu"].contains(&record.metric.name.as_str());
-    if first.command == second.command || !is_same_elsewhere || !is_time || record.service.is_some()
+    let is_real = record.service.is_none() && !record.host.simulated;
+    if first.command.first() == second.command.first() || !is_same_elsewhere || !is_time || !is_real
     {
         return None;
     }
@@ -386,6 +388,7 @@ mod tests {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         record.metric.name = "wall".to_owned();
+        record.host.simulated = false;
         record.arms.truncate(2);
         record.contrasts.truncate(1);
         let first = record.arms[0].clone();
@@ -417,8 +420,10 @@ mod tests {
         // The CPU time is the same: the slower one waits.
         let trace = explain(&record, 0.9).unwrap();
         assert_eq!(trace, "pinwise trace -- ./head");
-        // The same program elsewhere is to be run there.
-        record.arms[1].command = record.arms[0].command.clone();
+        // Of options, the better one is to be used.
+        for (arm, level) in ["-6", "-9"].into_iter().enumerate() {
+            record.arms[arm].command = ["gzip", level].map(str::to_owned).to_vec();
+        }
         assert_eq!(explain(&record, 1.01), None);
     }
 
