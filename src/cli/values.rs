@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use pinwise_machine::linux::find_program;
+use pinwise_machine::linux::{find_processes, find_program};
 use pinwise_placement::CpuLimit;
 use pinwise_topology::{CpuSet, Topology};
 
@@ -180,6 +180,33 @@ pub(super) fn parse_whole<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "write a whole number, not below 0".to_owned())
 }
 
+/// Reads the number of a process, or the name of the only one that has it.
+pub(super) fn parse_process(text: &str) -> Result<i32, String> {
+    const MAX_LISTED: usize = 8;
+    let is_number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_number || text.is_empty() {
+        return parse_whole(text);
+    }
+    match find_processes(text)[..] {
+        [] => Err("no process has this name; write its number or its name".to_owned()),
+        [pid] => Ok(pid),
+        ref pids => {
+            let listed: Vec<String> = pids.iter().take(MAX_LISTED).map(i32::to_string).collect();
+            let more = match pids.len().saturating_sub(MAX_LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Err(format!(
+                "{} processes have this name: choose one of {}{more}",
+                pids.len(),
+                listed.join(", ")
+            ))
+        }
+    }
+}
+
 /// Reads `1000000`, `64KiB`, `1GiB` or `34MB`. `K`, `Ki` and `KiB` are 1024, `KB` is 1000.
 pub(super) fn parse_number_or_bytes(text: &str) -> Result<u64, String> {
     let bad = || "write a number or a size such as 64KiB, 1GiB or 34MB".to_owned();
@@ -225,6 +252,35 @@ mod tests {
             (parse_share(text).unwrap() - expected).abs() < 1e-12,
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_process_is_found_by_its_name_if_no_other_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("pw-{}-longer-than-15", std::process::id());
+        let program = folder.path().join(&name);
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let start = || {
+            std::process::Command::new(&program)
+                .arg("1000")
+                .spawn()
+                .unwrap()
+        };
+        let none = parse_process(&name).unwrap_err();
+        assert!(none.starts_with("no process has this name"), "{none}");
+        let mut first = start();
+        let found = parse_process(&name);
+        let mut second = start();
+        let both = parse_process(&name).unwrap_err();
+        for child in [&mut first, &mut second] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(found, Ok(first.id().cast_signed()));
+        for child in [first, second] {
+            assert!(both.contains(&child.id().to_string()), "{both}");
+        }
+        assert_eq!(parse_process("12"), Ok(12));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub use sample::{
     Registers as SampleRegisters,
 };
 pub use start::{check_memory_policy, execute};
-pub use tree::process_name;
+pub use tree::{find_processes, process_name};
 pub use usage::watch_usage;
 
 use bind::ptrace::Orphans;

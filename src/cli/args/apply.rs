@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::super::values::{parse_duration, parse_share};
+use super::super::values::{parse_duration, parse_process, parse_share};
 
 /// `pinwise apply`
 #[derive(Debug, Args)]
@@ -44,8 +44,8 @@ pub struct ApplyArgs {
     /// Number of threads of the program, for tools that need it
     #[arg(long, value_name = "N", help_heading = "Print for a tool")]
     pub threads: Option<usize>,
-    /// A running process
-    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "target", "argv"], help_heading = "Place a running program")]
+    /// A running process (number or name)
+    #[arg(long, value_name = "PID", value_parser = parse_process, conflicts_with_all = ["unit", "cgroup", "target", "argv"], help_heading = "Place a running program")]
     pub pid: Option<i32>,
     /// A running systemd unit
     #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "target", "argv"], help_heading = "Place a running program")]
@@ -173,8 +173,8 @@ pub struct RestoreArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A running service")]
 pub struct LiveArgs {
-    /// The service's process; its threads are moved between placements in turn
-    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
+    /// The service's process (number or name); its threads are moved between placements in turn
+    #[arg(long, value_name = "PID", value_parser = parse_process, conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
     pub pid: Option<i32>,
     /// The service's systemd unit
     #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "commands", "recipe", "kernel", "lines", "argv"])]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::sampling::SamplingArgs;
-use crate::cli::values::{parse_count, parse_duration, parse_whole};
+use crate::cli::values::{parse_count, parse_duration, parse_process, parse_whole};
 use pinwise_profile::Stacks;
 
 /// `pinwise profile`
@@ -29,8 +29,8 @@ pub struct ProfileArgs {
     /// Other uses.
     #[command(subcommand)]
     pub action: Option<ProfileAction>,
-    /// Profile all threads of a running process
-    #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "place", "input", "output"])]
+    /// Profile all threads of a running process (number or name)
+    #[arg(long, value_name = "PID", value_parser = parse_process, conflicts_with_all = ["argv", "place", "input", "output"])]
     pub pid: Option<i32>,
     /// Only the thread of this name or number
     #[arg(long, value_name = "THREAD")]

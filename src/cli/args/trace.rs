@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::values::{parse_duration, parse_tag, parse_whole};
+use crate::cli::values::{parse_duration, parse_process, parse_tag, parse_whole};
 
 /// `pinwise trace`
 #[derive(Debug, Args)]
@@ -29,8 +29,8 @@ pub struct TraceArgs {
     /// Other uses.
     #[command(subcommand)]
     pub action: Option<TraceAction>,
-    /// Trace all threads of a running process
-    #[arg(short, long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "all"])]
+    /// Trace all threads of a running process (number or name)
+    #[arg(short, long, value_name = "PID", value_parser = parse_process, conflicts_with_all = ["argv", "all"])]
     pub pid: Option<i32>,
     /// Trace the whole machine
     #[arg(long, conflicts_with = "argv")]
@@ -142,8 +142,8 @@ Keys: q quit, s sort, f filter, p pin the selected thread, u unpin, P keep pins,
 arrows move, ? help. Unless kept with P, pins are undone on exit, however
 pinwise ends.")]
 pub struct TopArgs {
-    /// Only this process and its descendants
-    #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]
+    /// Only this process (number or name) and its descendants
+    #[arg(long, value_name = "PID", value_parser = parse_process)]
     pub pid: Option<i32>,
     /// Time between frames
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]

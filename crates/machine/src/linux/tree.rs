@@ -75,6 +75,18 @@ pub fn process_name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim().to_owned())
 }
 
+/// The processes of this host with this name, by number. The kernel keeps 15 bytes of a name.
+#[must_use]
+pub fn find_processes(name: &str) -> Vec<i32> {
+    let name = &name.as_bytes()[..name.len().min(15)];
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has_name = |pid: &i32| process_name(*pid).is_some_and(|found| found.as_bytes() == name);
+    let mut found: Vec<i32> = numbers.filter(has_name).collect();
+    found.sort_unstable();
+    found
+}
+
 /// Reads a thread's start time, ticks since boot.
 pub(super) fn read_start(thread: i32) -> Option<u64> {
     ProcessStat::parse(&process_stat::read_line(thread)?)?.start()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::args::sampling::SamplingArgs;
-use crate::cli::values::{parse_duration, parse_margin, parse_whole};
+use crate::cli::values::{parse_duration, parse_margin, parse_process};
 
 /// `pinwise spin attach`
 #[derive(Debug, Args)]
@@ -18,8 +18,8 @@ It samples the program and decodes the loop around each hot address, so it finds
 spinning without symbols and in code generated at run time. Exit status 1: more
 spinning than --max-spin.")]
 pub struct SpinAttachArgs {
-    /// Sample all threads of a running process
-    #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with = "argv")]
+    /// Sample all threads of a running process (number or name)
+    #[arg(long, value_name = "PID", value_parser = parse_process, conflicts_with = "argv")]
     pub pid: Option<i32>,
     /// For this long [default: until the command ends; 5s with --pid]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
