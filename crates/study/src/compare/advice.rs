@@ -118,7 +118,7 @@ pub(super) fn advise_on_outcome(
 }
 
 /// Do all arms differ by their companions alone?
-fn tries_one_arm(plan: &ComparePlan) -> bool {
+pub(super) fn tries_one_arm(plan: &ComparePlan) -> bool {
     let mut pairs = plan.arms.windows(2);
     plan.arms.len() > 1 && pairs.all(|pair| rivals::is_twin(&pair[0], &pair[1]))
 }

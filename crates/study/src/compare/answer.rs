@@ -141,6 +141,9 @@ impl<'a> Answer<'a> {
             }
             _ => {}
         }
+        if sentences.is_empty() {
+            sentences.push(sentence(self.asked(), is_recommended));
+        }
         sentences.join(" ")
     }
 

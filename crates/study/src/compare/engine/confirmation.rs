@@ -2,7 +2,7 @@
 //! question is settled or the budget is spent.
 
 use super::super::rivals::{self, Pairing};
-use super::super::timing;
+use super::super::{advice, timing};
 use super::{Block, Engine, PREDICT_FROM_BLOCKS, WholeBlock};
 use crate::error::StudyError;
 use pinwise_record::{Phase, Stopped};
@@ -14,6 +14,10 @@ use pinwise_stats::sequential::{Depth, Schedule};
 
 /// No warning if intervals will end within this many times the requested width.
 const WIDTH_TOLERANCE: f64 = 1.2;
+
+/// What a companion costs an arm is measured until its interval is ± this share wide: its sign alone
+/// says little.
+const COST_PRECISION: f64 = 0.1;
 
 /// State of one confirmation.
 pub(super) struct ConfirmationRun {
@@ -147,7 +151,7 @@ impl Engine<'_> {
             None => return false,
         };
         // A look that only tests for claims has no intervals of the requested width.
-        if depth == Depth::Claims && self.plan.tuning.precision.is_some() {
+        if depth == Depth::Claims && self.wanted_precision().is_some() {
             return false;
         }
         if !self.look_again(run, n_max, depth) {
@@ -215,8 +219,9 @@ impl Engine<'_> {
     fn is_settled(&self) -> bool {
         let Some(look) = &self.look else { return false };
         let tuning = &self.plan.tuning;
+        let wanted = self.wanted_precision();
         let is_precise = |contrast: &Contrast| {
-            let Some(wanted) = tuning.precision else {
+            let Some(wanted) = wanted else {
                 return true;
             };
             // A verdict that waits for more blocks would be missing.
@@ -232,6 +237,15 @@ impl Engine<'_> {
         }
         self.is_ended_by_cpu_time()
             || contrasts.iter().all(is_judged) && (look.is_settled || !self.asks_which_is_best())
+    }
+
+    /// The relative half-width that every interval must reach before the comparison ends.
+    fn wanted_precision(&self) -> Option<f64> {
+        let mut arms = self.plan.arms.iter();
+        let has_companion = arms.any(|arm| arm.companion().is_some());
+        let is_of_cost = has_companion && advice::tries_one_arm(self.plan);
+        let of_cost = is_of_cost.then_some(COST_PRECISION);
+        self.plan.tuning.precision.or(of_cost)
     }
 
     /// Does the comparison go on until the best arm is known?
