@@ -11,35 +11,52 @@ import {
   isUnknown,
 } from './headline';
 
-const readRecord = (kind: string): AnyRecord =>
-  JSON.parse(
+/** Fields that each recording changes. */
+const FIXED: Readonly<Record<string, object>> = {
+  applied: {
+    service: { pid: 21742, name: 'orders' },
+    observations: 50,
+    observed_share: 0.98,
+    elapsed_s: 2,
+  },
+  kernel: { rate: 682658, seconds: 2.344 },
+  'rule-change': { process: 22488 },
+};
+
+const readRecord = (kind: string): AnyRecord => ({
+  ...(JSON.parse(
     readFileSync(
       new URL(`../../../../tests/data/records/${kind}.json`, import.meta.url),
       'utf8',
     ),
-  ) as AnyRecord;
+  ) as AnyRecord),
+  ...FIXED[kind],
+});
 
 const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   applied: [
-    'sleep (21742): 1 thread placed on CPU 0 for 500 ms; none of them ran meanwhile.',
+    'orders (21742): 4 threads placed on CPU 0 for 2.00 s; there in 98.0 % of 50 looks.',
     'pinwise top --pid 21742',
   ],
-  'fleet-status': ['Fleet try: 2 of 2 nodes done.', 'pinwise fleet report try'],
+  'fleet-status': [
+    'Fleet nightly: 2 of 2 nodes done.',
+    'pinwise fleet report nightly',
+  ],
   kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
-    '1 thread can be placed in 1 way, not counting swaps of equal units.',
-    'pinwise search --threads 1..max -- PROGRAM',
+    '8 threads can be placed in 16 ways, not counting swaps of equal units.',
+    'pinwise search --threads 8 -- PROGRAM',
   ],
   prediction: [
-    'shape:llc=2,core=8,cpu=8 is predicted best: −9.7 % cost against os-default (−16.4 % to −2.3 %); predictions off by 2.6 % (median of 4).',
-    'pinwise compare --machine sim:machine.toml --place os-default --place shape:llc=2,core=8,cpu=8 -- prog',
+    '8 cores in 2 LLCs is predicted best: −12.2 % cost against os-default (−19.2 % to −4.1 %); predictions off by 1.3 % (median of 4).',
+    'pinwise compare --machine sim:desktop.toml --place os-default --place shape:llc=2,core=8,cpu=8 -- ./heat -s 500 plate.grid',
   ],
   replay: [
-    'Latency alone divides 6 CPUs into 2 last-level caches.',
+    'Latency alone divides 12 CPUs into 6 cores, 2 last-level caches.',
     'pinwise topology',
   ],
   'rule-change': [
-    'Rule x moved sleep (22488) from CPUs 0-1 to CPU 0.',
+    'Rule orders moved orders (22488) from CPUs 0-1 to CPU 0.',
     'pinwise top --pid 22488',
   ],
   rules: [
@@ -47,7 +64,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'B has 16 CPUs, A has 2: they differ in 9 ways; 10 more unknown in one.',
+    'B has 16 CPUs, A has 2: they differ in 12 ways; 7 more unknown in one.',
     'pinwise topology --measure',
   ],
 };
@@ -71,23 +88,27 @@ test.each(Object.keys(CASES))(
   },
 );
 
-test('a placement that was watched says how often it held', () => {
-  const applied = {
-    ...readRecord('applied'),
-    asked_cpus: '0-1',
-    observations: 50,
-    observed_share: 0.98,
-  };
+test('a placement that was watched in part, or not at all, says so', () => {
+  const applied = { ...readRecord('applied'), asked_cpus: '0-1' };
   expect(composeHeadline('applied', applied)[0]).toBe(
-    'sleep (21742): 1 thread placed on CPU 0 (requested: 0-1) for 500 ms; there in 98.0 % of 50 looks.',
+    'orders (21742): 4 threads placed on CPU 0 (requested: 0-1) for 2.00 s; there in 98.0 % of 50 looks.',
+  );
+  const unseen = {
+    ...readRecord('applied'),
+    observations: 0,
+    observed_share: null,
+    threads: 1,
+  };
+  expect(composeHeadline('applied', unseen)[0]).toBe(
+    'orders (21742): 1 thread placed on CPU 0 for 2.00 s; none of them ran meanwhile.',
   );
 });
 
 test('an unfinished fleet goes on with what is missing', () => {
   const status = { ...readRecord('fleet-status'), done: 1, failed: 1 };
   expect(composeHeadline('fleet-status', status)).toEqual([
-    'Fleet try: 1 of 2 nodes done, 1 failed.',
-    ['Submit what is missing', 'pinwise fleet resume try'],
+    'Fleet nightly: 1 of 2 nodes done, 1 failed.',
+    ['Submit what is missing', 'pinwise fleet resume nightly'],
   ]);
 });
 
@@ -100,6 +121,14 @@ test('the placements of the number of threads that has most are counted', () => 
   expect(composeHeadline('placements', { threads } as never)).toEqual([
     '16 threads can be placed in 6,461 ways, not counting swaps of equal units: more than any other number.',
     ['Find the fastest', 'pinwise search --threads 16 -- PROGRAM'],
+  ]);
+  const one = { threads: [{ threads: 1, placements: '1' }] };
+  expect(composeHeadline('placements', one as never)).toEqual([
+    '1 thread can be placed in 1 way, not counting swaps of equal units.',
+    [
+      'Find the best number of threads',
+      'pinwise search --threads 1..max -- PROGRAM',
+    ],
   ]);
   expect(formatWays('6856396806172085123456789012')).toBe('6.8·10^27');
 });
@@ -119,7 +148,7 @@ test('a predicted gain that may be none is no best placement', () => {
 test('a prediction for this machine goes on with a comparison', () => {
   const local = { ...readRecord('prediction'), machine: 'local' };
   expect(composeHeadline('prediction', local)[1]?.[1]).toBe(
-    'pinwise compare --place os-default --place shape:llc=2,core=8,cpu=8 -- prog',
+    'pinwise compare --place os-default --place shape:llc=2,core=8,cpu=8 -- ./heat -s 500 plate.grid',
   );
 });
 
@@ -136,7 +165,7 @@ test('matrices without levels and refused rules say why', () => {
     why: 'it is a kernel thread',
   };
   expect(composeHeadline('rule-change', refused)[0]).toBe(
-    'Rule x did not move sleep (22488): it is a kernel thread.',
+    'Rule orders did not move orders (22488): it is a kernel thread.',
   );
 });
 
