@@ -151,8 +151,8 @@ fn texts_are_laid_out_for_the_terminal() {
         let mut lines = text.lines().filter(|line| !line.starts_with('→'));
         assert!(lines.all(|line| line.chars().count() <= columns), "{text}");
     }
-    assert!(show(40).contains("\n  one-per-core  −11.7 %  faster\n"));
-    assert!(show(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
+    assert!(show(40).contains("\n  one-per-core  −12.2 %  faster\n"));
+    assert!(show(120).contains("\n  one-per-core  0,2,4,6,…  165 ms   −12.2 %"));
 }
 
 #[test]

@@ -43,12 +43,17 @@ fn sleeper() -> Life {
 fn trace(lives: &[Life]) -> TraceRecord {
     let text = include_str!("../../../../../tests/data/records/trace.json");
     let mut record: TraceRecord = serde_json::from_str(text).unwrap();
+    // As on a machine of its own.
+    let figures = &mut record.figures;
+    figures.waits.behind.clear();
+    (figures.totals.foreign_cpu_s, figures.totals.parallel_s) = (Some(0.0), None);
+    (figures.idle_while_waiting, figures.lost) = Default::default();
+    (figures.lower_bounds, figures.memory) = Default::default();
     record.source = TraceSource::Process {
         pid: 7,
         name: "service".to_owned(),
     };
     record.elapsed_s = ELAPSED_S;
-    record.figures.lost = Default::default();
     let like = record.threads[0].clone();
     let threads = lives.iter().map(|life| ThreadRecord {
         thread: life.thread,

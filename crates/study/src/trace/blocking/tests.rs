@@ -7,6 +7,12 @@ use super::*;
 fn process_record() -> TraceRecord {
     let text = include_str!("../../../../../tests/data/records/trace.json");
     let mut record: TraceRecord = serde_json::from_str(text).unwrap();
+    // As on a machine of its own.
+    let figures = &mut record.figures;
+    figures.waits.behind.clear();
+    (figures.totals.foreign_cpu_s, figures.totals.parallel_s) = (Some(0.0), None);
+    (figures.idle_while_waiting, figures.lost) = Default::default();
+    (figures.lower_bounds, figures.memory) = Default::default();
     record.source = TraceSource::Process {
         pid: 7,
         name: "waiter".to_owned(),
