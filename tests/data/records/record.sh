@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Records every file of this folder again: record.sh PINWISE (a binary). It takes a few minutes.
 #
-# Needs root, Linux 5.8 or later, gcc, git, gzip, python3, xz, and util-linux (unshare, mount). It
+# Needs root, Linux 5.8 or later, gcc, gzip, python3, xz, and util-linux (unshare, mount). It
 # changes nothing outside this folder: it works in namespaces of its own, in which the host is named
 # "vm", /home/user is an empty folder in memory, and the kernel's command line is a plain one.
-# Figures of the machine at hand are in the records. Best on an idle one with two CPUs.
+# The records have figures of the machine at hand, and names of programs that are busy there: best
+# run it on an idle one with two CPUs.
 set -eu
 
 if [ -z "${RECORDING:-}" ]; then
@@ -21,7 +22,7 @@ cp "$1" /mnt/bin/pinwise
 echo 'BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 ro console=ttyS0' > /mnt/cmdline
 mount --bind /mnt/cmdline /proc/cmdline
 mount -t tmpfs none /home
-mkdir -p /home/user/.config
+mkdir /home/user
 cd /home/user
 
 export HOME=/home/user PATH=/mnt/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
@@ -411,4 +412,3 @@ print fleet-node record show nightly.local-1
 cp new/*.json /mnt/records
 python3 -c 'import sqlite3; sqlite3.connect("store.db").execute("vacuum")'
 xz -9e -c store.db > /mnt/records/store.db.xz
-ls -l /mnt/records
