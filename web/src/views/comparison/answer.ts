@@ -15,7 +15,8 @@ import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
 import { describeEffect } from './disagreement';
-import { type ArmLine, adviceGroups } from './shape';
+import type { ArmLine } from './shape';
+import { adviceGroups } from './advice';
 import { filterMap } from '../../lists';
 
 /** Maximum number of arms in a line; the drawing below has all. */

@@ -9,21 +9,18 @@ import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns, withoutEmpty } from '../../table';
-import type { ArmLine, RatioLine, Standing } from './shape';
+import type { RatioLine } from './ratios';
+import type { ArmLine, Standing } from './shape';
 import {
   ALONE,
-  contrastRows,
-  dotsSummary,
-  isLeftOut,
   isOtherThanMedians,
-  isRate,
-  QUANTILE_COLUMNS,
-  quantileRows,
   ratioLines,
   ratioSummary,
-  spreadDots,
   withCompanions,
-} from './shape';
+} from './ratios';
+import { contrastRows, QUANTILE_COLUMNS, quantileRows } from './rows';
+import { dotsSummary, spreadDots } from './runs';
+import { isLeftOut, isRate } from './shape';
 
 /** Series numbers whose colours the arms have in all charts. Vermilion means "worse", and the baseline
  * is grey. */

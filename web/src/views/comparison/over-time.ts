@@ -7,14 +7,15 @@ import { COLOURS, seriesLook, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
 import { valueAxis, armColour, metricName } from './charts';
-import type { ArmLine, Moment } from './shape';
+import type { Moment } from './runs';
+import type { ArmLine } from './shape';
 import {
   cumulativeSteps,
-  isLeftOut,
   runningMedian,
   runsInTime,
   timeSummary,
-} from './shape';
+} from './runs';
+import { isLeftOut } from './shape';
 import { filterMap } from '../../lists';
 
 /** Maximum number of curves that are shown at first. */

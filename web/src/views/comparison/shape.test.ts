@@ -2,21 +2,17 @@
 
 import { expect, test } from 'vitest';
 
+import { adviceGroups } from './advice';
+import { isOtherThanMedians, ratioLines } from './ratios';
+import { armRows, contrastRows, settingText } from './rows';
 import {
-  adviceGroups,
-  armLines,
-  armRows,
-  contrastRows,
   cumulativeSteps,
   dotsSummary,
-  isOtherThanMedians,
-  readHead,
-  ratioLines,
   runningMedian,
   runsInTime,
-  settingText,
   spreadDots,
-} from './shape';
+} from './runs';
+import { armLines, readHead } from './shape';
 import { ratioPlan } from './charts';
 import { quantile } from '../../numbers';
 import { isRows, panelsOf } from '../../plot';

@@ -41,15 +41,8 @@ import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
 import type { ArmLine } from './shape';
-import {
-  armLines,
-  armRows,
-  readHead,
-  isLeftOut,
-  isRate,
-  settingText,
-  traceRows,
-} from './shape';
+import { armRows, settingText, traceRows } from './rows';
+import { armLines, readHead, isLeftOut, isRate } from './shape';
 import { mapNumber } from '../../numbers';
 
 /** A comparison and what was computed from it. */
