@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
-import { open, useBrowser } from './browser';
+import { type Opened, open, useBrowser } from './browser';
 import { joinUnits } from '../src/format';
 import { splitVerdict } from '../src/method';
 import { makeRecord, writePageOfRecord, writeReport } from './records';
@@ -443,7 +443,7 @@ test('runs that failed are a warning beside the verdict', async () => {
   );
 });
 
-test('a joint plan begins with its programs in place of arms', async () => {
+test('a joint plan begins with its programs, once it is decided', async () => {
   const program = {
     name: 'web',
     command: ['web'],
@@ -460,11 +460,19 @@ test('a joint plan begins with its programs in place of arms', async () => {
     placed_limit: null,
   };
   const joint = { programs: [program], plans: 4, rounds: 24, tried: [] };
-  const { page } = await open(
-    writePageOfRecord({ ...makeRecord('comparison')!, joint }),
-  );
+  const made = makeRecord('comparison')!;
+  const openWith = (kind: string): Promise<Opened> => {
+    const verdict = { ...(made['verdict'] as object), kind };
+    return open(writePageOfRecord({ ...made, joint, verdict }));
+  };
+  const { page } = await openWith('best');
   await page.locator('.stage svg').first().waitFor();
   const titles = page.locator('article > div :is(h2, figcaption strong)');
   expect(await titles.first().textContent()).toMatch(/^Programs/);
   expect(await page.locator('.advised').count()).toBe(0);
+  const undecided = await openWith('undecided');
+  const programs = undecided.page.locator('details', {
+    hasText: 'Each program',
+  });
+  expect(await programs.locator('table').isVisible()).toBe(false);
 });

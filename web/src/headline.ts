@@ -6,21 +6,22 @@ import { h, visible } from './dom';
 import type { CommandRecord, HeadlineRecord } from './records';
 import { commandLine } from './words';
 
-/** The headline figure of a record. */
+/** The headline figure of a record. The interval stands alone where the change is no result: it is
+ * undecided, or nobody should act on it. */
 export function headline(
   figure: HeadlineRecord | null | undefined,
+  isResult = true,
 ): HTMLElement | null {
   if (!figure?.change) return null;
+  const interval = figure.interval || figure.change;
   const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
   return h(
     'p.headline',
-    h('strong.big', figure.change),
+    isResult && interval !== figure.change
+      ? h('strong.big', figure.change)
+      : null,
     ' ',
-    h(
-      'span',
-      figure.interval && h('span.interval', figure.interval),
-      h('span.muted', of),
-    ),
+    h('span', h('span.interval', interval), h('span.muted', of)),
   );
 }
 

@@ -15,6 +15,7 @@ import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
 import { describeEffect } from './disagreement';
+import { figureText } from './ratios';
 import type { ArmLine } from './shape';
 import { adviceGroups } from './advice';
 import { filterMap } from '../../lists';
@@ -46,7 +47,7 @@ export function adviceList(
 }
 
 function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
-  const { name, contrast } = line;
+  const { name, contrast, standing } = line;
   return h(
     'button.arm',
     {
@@ -56,7 +57,10 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
     },
     h('span.arm-name', name),
     contrast &&
-      h('span.muted.number', ` ${describeEffect(contrast.effect).change}`),
+      h(
+        'span.muted.number',
+        ` ${figureText({ standing, ...describeEffect(contrast.effect) })}`,
+      ),
   );
 }
 

@@ -13,6 +13,7 @@ import type { RatioLine } from './ratios';
 import type { ArmLine, Standing } from './shape';
 import {
   ALONE,
+  figureText,
   isOtherThanMedians,
   ratioLines,
   ratioSummary,
@@ -91,7 +92,7 @@ export function ratioPlan(
         y: {
           title: 'Arm',
           names: own.map((r) => nameWithStar(r)),
-          words: own.map((r) => [`${r.change}  ${r.word}`, r.word]),
+          words: own.map((r) => [`${figureText(r)}  ${r.word}`, r.word]),
         },
         series: [ratioSeries(own, isUp)],
         rules: [{ x: 1, label: against }],
@@ -229,7 +230,7 @@ export function dotsPlan(
   );
   return {
     name: 'Every run',
-    summary: `${dotsSummary(lines, unit)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}${isOtherThanMedians(lines, record.plan?.min_effect ?? 0.01) ? ' Changes compare neighbouring runs; medians are of all runs.' : ''}`,
+    summary: `${dotsSummary(lines)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}${isOtherThanMedians(lines, record.plan?.min_effect ?? 0.01) ? ' Changes compare neighbouring runs; medians are of all runs.' : ''}`,
     panels: (width): Panel[] => [
       {
         height: lane * lines.length,

@@ -44,6 +44,14 @@ export function ratioLines(
     ]);
 }
 
+/** The figure of an arm: its change, or its interval while the change decides nothing. */
+export const figureText = ({
+  standing,
+  change,
+  interval,
+}: Pick<RatioLine, 'standing' | 'change' | 'interval'>): string =>
+  (standing === 'undecided' && interval) || change;
+
 /** What the arms beside a companion are compared with. */
 export const ALONE = 'the same arm alone';
 
@@ -107,7 +115,7 @@ export function ratioSummary(rows: readonly RatioLine[], what: string): string {
   const arms = rows.filter((row) => row.word !== '');
   const effectText = arms
     .slice(0, 3)
-    .map((r) => `${r.name} ${r.change} (${r.word})`);
+    .map((r) => `${r.name} ${figureText(r)} (${r.word})`);
   const more = arms.length > 3 ? ` and ${arms.length - 3} more` : '';
   return `${what}: ${effectText.join(', ')}${more}.`;
 }

@@ -1,9 +1,8 @@
 // The runs of a comparison for its drawings: spread across, in time order, cumulated.
 
-import { change, count, quantity } from '../../format';
+import { change, count } from '../../format';
 import { filterMap } from '../../lists';
 import { ascending, median } from '../../numbers';
-import { isLeftOut } from './shape';
 import type { ArmLine } from './shape';
 
 /**
@@ -33,15 +32,9 @@ export function spreadDots(
 }
 
 /** The dots of all arms in a sentence. */
-export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
+export function dotsSummary(lines: readonly ArmLine[]): string {
   const runs = lines.reduce((sum, line) => sum + line.dots.length, 0);
-  const first = lines.find(
-    (line) => line.median !== null && !isLeftOut(line.standing),
-  );
-  const best = first
-    ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.`
-    : '';
-  return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.${best}`;
+  return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.`;
 }
 
 export interface Moment {

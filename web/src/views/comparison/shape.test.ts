@@ -5,13 +5,7 @@ import { expect, test } from 'vitest';
 import { adviceGroups } from './advice';
 import { isOtherThanMedians, ratioLines } from './ratios';
 import { armRows, contrastRows, settingText } from './rows';
-import {
-  cumulativeSteps,
-  dotsSummary,
-  runningMedian,
-  runsInTime,
-  spreadDots,
-} from './runs';
+import { cumulativeSteps, runningMedian, runsInTime, spreadDots } from './runs';
 import { armLines, readHead } from './shape';
 import { ratioPlan } from './charts';
 import { quantile } from '../../numbers';
@@ -416,7 +410,6 @@ test('arms that were left out come last, however cheap', () => {
   ];
   const lines = armLines(comparison({ arms }));
   expect(lines.map(({ name }) => name)).toEqual(['a', 'out']);
-  expect(dotsSummary(lines, 's')).toContain('Best median: a,');
 });
 
 test('settings of an arm besides its placement are described', () => {

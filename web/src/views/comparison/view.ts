@@ -75,7 +75,9 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       ({ record }) => [copyCommands(record)],
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
     ),
-    rebuiltOnChange((now) => [isJoint && jointPart(now.record)]),
+    rebuiltOnChange(({ record }) => [
+      isJoint && !isUndecided(record) && jointPart(record),
+    ]),
     rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
     chartPart('Narrowing', (now) =>
       now.isRunning ? intervalPlan(now.record) : null,
@@ -89,6 +91,12 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   ]);
   const all = joinParts<ShownComparison>('article.comparison', [
     isJoint ? answer : joinParts('div.answer', [answer, where]),
+    rebuiltOnChange(({ record }) => [
+      // Medians of each program compete with an interval that decides nothing.
+      isJoint &&
+        isUndecided(record) &&
+        h('details', h('summary', 'Each program'), jointPart(record)),
+    ]),
     rebuiltOnChange((now) => verdictNotes(now.record, now.lines)),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
     rebuiltOnChange((now) => [armTables(now.record, now.lines)]),
@@ -176,7 +184,7 @@ function topPart({
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
       ? null
-      : headline(said.figure),
+      : headline(said.figure, !verdict?.not_recommended),
     adviceLine(
       said.isEnded
         ? // To leave it alone needs no advice: the sentence is.
@@ -194,6 +202,9 @@ const hasRuns = (lines: readonly ArmLine[]): boolean =>
 const hasWinner = ({ verdict }: Comparison): boolean =>
   verdict?.kind === 'best' || verdict?.kind === 'timed';
 
+const isUndecided = ({ verdict }: Comparison): boolean =>
+  verdict?.kind === 'undecided';
+
 const copyCommands = (record: Comparison): HTMLElement | null =>
   copyBlock(
     recordCommands(
@@ -205,8 +216,7 @@ const copyCommands = (record: Comparison): HTMLElement | null =>
 function foldedAgain(record: Comparison): HTMLElement | null {
   const { again, verdict } = record;
   // A command that would decide replaces the one of this undecided comparison.
-  const isReplaced =
-    verdict?.kind === 'undecided' && Boolean(verdict.commands?.length);
+  const isReplaced = isUndecided(record) && Boolean(verdict?.commands?.length);
   return !again || isReplaced || hasWinner(record)
     ? null
     : h(
