@@ -217,7 +217,6 @@ function readMeasured(raw: MeasuredRecord) {
     pairs: mapItems(raw.pairs, readPair),
     levels: items(raw.levels).map(readLevel),
     answer: text(raw.answer),
-    cannotTell: text(raw.cannot_tell),
     notes: texts(raw.notes),
     verdicts: items(raw.verdicts).map(readVerdict),
     pause: mapItems(raw.pause, (p) => {

@@ -245,18 +245,17 @@ describe('groups', () => {
     ]);
   });
 
-  test('the answer is taken from the record, if it has one', () => {
+  test('the answer is taken from the record', () => {
     const machine = crossed();
+    machine.measured!.answer = '';
+    expect(verdictSentence(machine)).toMatch(/^The system reports /);
     machine.measured!.answer = 'The kernel is right.';
     expect(verdictSentence(machine)).toBe('The kernel is right.');
   });
 
-  test('a contradicted level is coloured at first, and named in the verdict', () => {
+  test('a contradicted level is coloured at first', () => {
     const machine = crossed();
     expect(chooseFirst(machine)).toBe('level:0');
-    expect(verdictSentence(machine)).toContain(
-      'The system misreports last-level caches: ',
-    );
     const groups = buildColouring(machine, 'level:0', 0);
     expect(machine.cpus.map((c) => groups.words(c).slice(0, 7))).toEqual([
       'group A',

@@ -365,26 +365,7 @@ const describeShape = (machine: Machine): string =>
     },
   ).join(', ');
 
-const LEVEL_NAMES: Readonly<Record<string, string>> = {
-  smt: 'SMT siblings',
-  llc: 'last-level caches',
-  numa: 'NUMA nodes',
-  package: 'packages',
-};
-
-/** The record's result in one sentence, composed here if an older record has none. */
-export function verdictSentence(machine: Machine): string {
-  const shape = describeShape(machine) || count(machine.cpus.length, 'CPU');
-  const measured = machine.measured;
-  if (!measured) return `The system reports ${shape}.`;
-  if (measured.answer) return measured.answer;
-  const levels = machine.contradictions.map(
-    (c) => LEVEL_NAMES[c.level] ?? c.level,
-  );
-  if (levels.length > 0)
-    return `The system misreports ${levels.join(', ')}: measurement contradicts its ${shape}.`;
-  if (measured.cannotTell)
-    return `The system reports ${shape}; the measurement is inconclusive: ${measured.cannotTell}`;
-  const agreed = measured.verdicts.filter((v) => v.verdict === 'agrees').length;
-  return `The system's report holds (${shape}): ${count(agreed, 'level agrees', 'levels agree')} with the measurement.`;
-}
+/** The record's answer; without a measurement, what the system reports. */
+export const verdictSentence = (machine: Machine): string =>
+  machine.measured?.answer ||
+  `The system reports ${describeShape(machine) || count(machine.cpus.length, 'CPU')}.`;
