@@ -414,7 +414,7 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are nam
   expect(await page.locator('p.verdict').textContent()).toContain(
     'netfx_awarelock',
   );
-  const curve = findChart(page, 'Total spin over the number of CPUs');
+  const curve = findChart(page, 'Spin before parking over the number of CPUs');
   expect(
     await findChart(page, 'Cliffs')
       .locator('tbody tr', { hasText: 'netfx_awarelock' })

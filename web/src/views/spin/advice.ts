@@ -2,6 +2,7 @@
 
 import './style.css';
 
+import { chart } from '../../chart';
 import { h } from '../../dom';
 import { items, list, texts } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
@@ -18,7 +19,7 @@ import type { AnyRecord } from '../../source';
 import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, findingList, section } from '../../words';
-import { groupEqualLoops, scanSentence } from './scan';
+import { gapPlan, groupEqualLoops, scanSentence } from './scan';
 import { budgetSentence, nameSetting, processorSentence } from './shape';
 import { mapNumber } from '../../numbers';
 
@@ -78,11 +79,13 @@ const settingPart = (row: AdviceRecord, name: string): HTMLElement =>
 /** Draws a `pinwise.spin-scan/1`. */
 export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
+  const gaps = gapPlan(scan);
   return stack('article', '', [
     h('p.verdict', scanSentence(scan)),
     adviceLine(
       'See whether a program that runs spends time in them: pinwise spin attach --pid PID.',
     ),
+    gaps && chart(gaps),
     section('Loops', loopTable(scan)),
   ]);
 }

@@ -118,7 +118,7 @@ function summariseCurves(drawn: readonly Curve[], figure: Figure): string {
     const [cpus, value] = c.points.at(-1)!;
     return `${c.algorithm} ${formatMilliseconds(value)} with ${count(cpus, 'CPU')}`;
   });
-  return `${figure === 'total' ? 'How long an algorithm spins before it gives up' : 'How late it may notice that the lock is free'}: ${ends.slice(0, 4).join('; ')}${ends.length > 4 ? ' …' : '.'}`;
+  return `${figure === 'total' ? 'How long an algorithm spins before it parks' : 'How late it may notice that the lock is free'}: ${ends.slice(0, 4).join('; ')}${ends.length > 4 ? ' …' : '.'}`;
 }
 
 /** The spin of every algorithm for every number of CPUs, with marked cliffs; null if there is only
@@ -135,7 +135,7 @@ export function mapPlan(record: Predicted): ChartPlan | null {
   );
   return {
     name: 'Cliffs',
-    summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${texts.length > 0 ? `${texts.slice(0, 5).join('; ')}${texts.length > 5 ? ' …' : '.'}` : 'none.'} Blank: it does not spin.`,
+    summary: `Spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${texts.length > 0 ? `${texts.slice(0, 5).join('; ')}${texts.length > 5 ? ' …' : '.'}` : 'none.'} Blank: it does not spin.`,
     panels: () => mapPanels(record, known, counts, marks),
     table: {
       caption:
@@ -211,7 +211,7 @@ function mapPanels(
     },
     {
       height: 12,
-      x: { ...timeAxis('total spin'), ends: [low, high] },
+      x: { ...timeAxis('spin before parking'), ends: [low, high] },
       y: { title: '', names: [''] },
       series: [
         {
@@ -263,19 +263,19 @@ export function ladderPlan(
   });
   const drawn = [
     series(
-      'blind gap',
+      'longest time between checks (blind gap)',
       { shape: 'triangle', isHollow: true, colour: seriesColour(1) },
       (at) => rows[at]!.blind_gap_ms,
     ),
     series(
       record.from
-        ? `total spin, ${record.processor?.name ?? 'now'}`
-        : 'total spin',
+        ? `spin before parking, ${record.processor?.name ?? 'now'}`
+        : 'spin before parking',
       { colour: seriesColour(0) },
       (at) => rows[at]!.total_ms,
     ),
     series(
-      `total spin, ${record.from?.name ?? 'before'}`,
+      `spin before parking, ${record.from?.name ?? 'before'}`,
       { isHollow: true, colour: COLOURS.neutral },
       (at) => before.get(names[at]!)?.from_ms,
     ),
@@ -285,7 +285,7 @@ export function ladderPlan(
     summary: `${names[0]} spins longest, ${formatMilliseconds(rows[0]!.total_ms!)}.`,
     panel: {
       height: 20 * names.length,
-      x: timeAxis('spin'),
+      x: timeAxis('time'),
       y: { title: 'Algorithm', names },
       series: drawn,
     },

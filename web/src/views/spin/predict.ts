@@ -70,20 +70,13 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
         drawCount(shownCpus);
       },
     },
-    'Show all that are known to spin',
+    'Show all that spin',
   );
   const element = h(
     'article',
     h('p.verdict', predictSentence(predicted)),
-    adviceLine('See which of them a program holds: pinwise spin scan PROGRAM.'),
-    h(
-      'p',
-      [
-        processorSentence(predicted.from),
-        processorSentence(predicted.processor),
-      ]
-        .filter(Boolean)
-        .join(' '),
+    adviceLine(
+      'Find out which of them a program contains: pinwise spin scan PROGRAM.',
     ),
     counts.length > 1 && algorithmChoice(predicted, first, drawCurves),
     total.element,
@@ -95,6 +88,9 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     section('Every algorithm', table.element),
     section(
       'Where the figures are from',
+      ...[predicted.from, predicted.processor].map((one) =>
+        h('p', processorSentence(one)),
+      ),
       facts({
         ...provenance('', predicted.processor),
         ...provenance('From: ', predicted.from),
@@ -194,17 +190,17 @@ function predictionTable(record: Predicted, cpus: number): SortableTable {
     .sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
   return {
     caption:
-      'Spins: before it gives up. Blind gap: longest without a look. Wasted: CPU time burnt where all CPUs but one wait in full',
+      'Spins: before parking. Blind gap: longest time between two checks of the lock. Wasted: CPU time if all CPUs but one spin to the end',
     columns: [
       'Algorithm',
       ...numberColumns('Spins', 'Blind gap', 'Wasted'),
       ...(isMove
         ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
         : []),
-      'Of',
+      'Name',
       ...numberColumns('PAUSEs'),
-      'PAUSE matters',
-      'Then',
+      'Depends on PAUSE',
+      'After spinning',
       'Settings',
     ],
     rows: predictions.map((p) => {

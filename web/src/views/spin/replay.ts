@@ -3,7 +3,14 @@
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, fixed, percent, quantity, seconds, span } from '../../format';
-import { type Axis, type Panel, type Series, seriesColour } from '../../plot';
+import {
+  type Axis,
+  COLOURS,
+  type Panel,
+  type Point,
+  type Series,
+  seriesColour,
+} from '../../plot';
 import type {
   ContentionCell,
   Having,
@@ -47,12 +54,15 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
         ? `Repeat them with less disturbance: pinwise spin replay${replay.experiment ? ` --experiment ${replay.experiment}` : ''} --realtime.`
         : 'Get settings that bound the spin on this machine: pinwise spin advise.',
     ),
-    missing && h('p', missing),
     ...plots,
     h(
       'details',
       h('summary', 'How it was measured'),
-      ...[...others, ...(replay.notes ?? [])].map((one) => h('p', one)),
+      ...[
+        ...(missing ? [missing] : []),
+        ...others,
+        ...(replay.notes ?? []),
+      ].map((one) => h('p', one)),
       ...methodParts(replay),
     ),
   ]);
@@ -63,55 +73,43 @@ const formatMicroseconds = (value: number): string => seconds(value * 1e-6);
 const formatMilliseconds = (value: number): string =>
   `${Number(value.toFixed(3))} ms`;
 
-/** The lateness of each algorithm at each delay, in one chart. */
+/** The lateness of each algorithm at each delay, a row each. */
 function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
-  const all = (record.algorithms ?? []).map((of) => ({
-    of,
-    points: toReplayPoints(of, record.experiment),
-  }));
-  const latenesses = ({ points }: (typeof all)[0]): number[] =>
-    points.flatMap((p) =>
-      [p.predicted, p.measured, p.low, p.high].filter(positive),
-    );
-  const known = all.filter((one) => latenesses(one).length > 0);
+  const known = (record.algorithms ?? [])
+    .map((of) => ({ of, points: toReplayPoints(of, record.experiment) }))
+    .filter(({ points }) => points.flatMap(latenesses).length > 0);
   if (known.length === 0) return null;
-  const values = known.flatMap(latenesses);
-  const isLog = Math.max(...values) > 5 * Math.min(...values);
+  const rows = known.flatMap(({ of, points }) =>
+    points.map((point) => ({ name: of.algorithm ?? '', point })),
+  );
+  const all = rows.map(({ point }) => point);
+  const values = all.flatMap(latenesses);
   const isHandoff = record.experiment === 'handoff';
-  const isWhole = known.every(({ points }) =>
-    points.every((p) => Number.isInteger(p.at_ms)),
-  );
-  const isUnstable = known.some(({ points }) =>
-    points.some((p) => p.isUnstable),
-  );
-  const hasQuartiles = known.some(({ points }) =>
-    points.some((p) => p.low !== null),
-  );
-  const isThin = known.some(({ points }) =>
-    points.some((p) => p.isThin && p.measured !== null),
-  );
+  const hasQuartiles = all.some((p) => p.low !== null);
   return {
-    name: 'How late the waiter gets the free lock',
-    summary: `Dots are measured${hasQuartiles ? ', with quartiles' : ''}${isThin ? ', n beside them where runs are too few' : ''}; the dashed line is predicted${isUnstable ? '; hollow where the prediction is uncertain' : ''}.`,
+    name: 'How long after its release the waiter gets the lock',
+    summary: `By ${isHandoff ? 'how long the lock is held' : 'the delay with which the waiter arrives'}. Dots are measured${hasQuartiles ? ', with quartiles' : ''}${all.some((p) => p.isUnstable) ? ', hollow where the prediction is uncertain' : ''}; squares are predicted.`,
     panel: {
-      height: 240,
+      height: 26 * rows.length,
       x: {
-        title: isHandoff ? 'lock held for' : 'waiter comes after',
-        label: formatMilliseconds,
-        ...(isWhole ? { ticks: wholeTicks } : {}),
-      },
-      y: {
-        title: 'lateness',
-        type: isLog ? 'log' : 'linear',
+        title: 'from release to acquisition',
+        type: Math.max(...values) > 5 * Math.min(...values) ? 'log' : 'linear',
         label: formatMicroseconds,
       },
-      series: known.flatMap(({ of, points }, at) =>
-        latenessSeries(
-          known.length > 1 ? `${of.algorithm}, ` : '',
-          points,
-          seriesColour(at),
+      y: {
+        title: isHandoff ? 'Held' : 'Delay',
+        names: rows.map(
+          ({ name, point }) =>
+            (known.length > 1 ? `${name}, ` : '') +
+            formatMilliseconds(point.at_ms),
         ),
-      ),
+        words: all.map(({ measured, runs, isThin }) =>
+          measured === null
+            ? 'not measured'
+            : formatMicroseconds(measured) + (isThin ? `, n = ${runs}` : ''),
+        ),
+      },
+      series: latenessSeries(rows),
     },
     table: {
       caption: 'Lateness predicted and measured',
@@ -147,47 +145,44 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   };
 }
 
+const latenesses = (p: ReplayPoint): number[] =>
+  [p.predicted, p.measured, p.low, p.high].filter(positive);
+
 function latenessSeries(
-  name: string,
-  points: readonly ReplayPoint[],
-  colour: string,
+  rows: readonly { name: string; point: ReplayPoint }[],
 ): Series[] {
-  const measured = (isUnstable: boolean, style: Partial<Series>): Series => ({
-    interval: 'y',
-    size: 5,
-    colour,
-    ...style,
-    points: filterMap(points, (p) =>
-      p.isUnstable === isUnstable && p.measured !== null && p.measured > 0
+  const measured = (isUnstable: boolean): Point[] =>
+    filterMap(rows, ({ name, point: p }, y) =>
+      p.isUnstable === isUnstable && positive(p.measured)
         ? {
-            x: p.at_ms,
-            y: p.measured,
-            ...(p.low !== null && p.low > 0
-              ? { low: p.low, high: p.high }
-              : {}),
-            ...(p.isThin ? { sign: `n = ${p.runs}` } : {}),
-            tooltip: pointTooltip(name, p),
+            x: p.measured,
+            y,
+            ...(positive(p.low) ? { low: p.low, high: p.high } : {}),
+            tooltip: pointTooltip(`${name}, `, p),
           }
         : null,
-    ),
-  });
+    );
+  const look = { interval: 'x', size: 4, colour: seriesColour(0) } as const;
   return [
     {
-      name: `${name}predicted`,
-      line: 'straight' as const,
-      dash: '4 3',
-      width: 1.5,
+      name: 'predicted',
       shape: 'square' as const,
-      size: 3,
-      colour,
-      points: filterMap(points, (p) =>
-        p.predicted !== null && p.predicted > 0
-          ? { x: p.at_ms, y: p.predicted, tooltip: pointTooltip(name, p) }
+      isHollow: true,
+      size: 6,
+      colour: COLOURS.muted,
+      points: filterMap(rows, ({ name, point }, y) =>
+        positive(point.predicted)
+          ? { x: point.predicted, y, tooltip: pointTooltip(`${name}, `, point) }
           : null,
       ),
     },
-    measured(false, { name: `${name}measured` }),
-    measured(true, { name: `${name}measured, uncertain`, isHollow: true }),
+    { ...look, name: 'measured', points: measured(false) },
+    {
+      ...look,
+      name: 'measured, prediction uncertain',
+      isHollow: true,
+      points: measured(true),
+    },
   ].filter((series) => series.points.length > 0);
 }
 

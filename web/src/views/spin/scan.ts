@@ -1,9 +1,11 @@
-// What a scan of binaries found, in a sentence and in groups of equal loops.
+// What a scan of binaries found: in a sentence, in groups of equal loops, and drawn.
 
+import type { ChartPlan } from '../../chart';
 import { list } from '../../fields';
 import { count, quantity } from '../../format';
 import { filterMap, groupBy } from '../../lists';
-import { finite } from '../../numbers';
+import { finite, positive } from '../../numbers';
+import { seriesLook } from '../../plot';
 import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
@@ -56,4 +58,47 @@ export function groupEqualLoops(scan: SpinScan): [Loop, ...Loop[]][] {
     ]);
   });
   return [...groups.values()];
+}
+
+/** The number of loops that are drawn; the table has all. */
+const MAX_DRAWN = 10;
+
+/** The time between checks on each chip, of the loops that check least often; null if it is unknown. */
+export function gapPlan(scan: SpinScan): ChartPlan | null {
+  const gaps = filterMap(groupEqualLoops(scan), ([loop]) => {
+    const worst = findLongestGap(loop);
+    return worst ? { loop, worst } : null;
+  }).slice(0, MAX_DRAWN);
+  if (gaps.length === 0) return null;
+  const limit = scan.max_blind_gap_ns;
+  return {
+    name: 'Time between two checks',
+    summary:
+      'The longest, on each known chip: a free lock may go unnoticed for so long.',
+    panel: {
+      height: 30 * gaps.length,
+      x: {
+        title: 'time between checks',
+        type: 'log',
+        label: (ns) => quantity(ns, 'ns'),
+      },
+      y: {
+        title: 'Function',
+        names: gaps.map(({ loop }) => loop.function ?? loop.address ?? ''),
+        words: gaps.map(({ worst }) => quantity(worst.ns, 'ns')),
+      },
+      rules: positive(limit) ? [{ x: limit, label: 'limit' }] : [],
+      series: list(scan.chips).map((chip, at) => ({
+        name: chip.id ?? '',
+        ...seriesLook(at),
+        size: 5,
+        points: filterMap(gaps, ({ loop }, y) => {
+          const x = loop.gaps?.find((one) => one.chip === chip.id)?.ns;
+          return positive(x)
+            ? { x, y, tooltip: `${chip.id}: ${quantity(x, 'ns')}` }
+            : null;
+        }),
+      })),
+    },
+  };
 }

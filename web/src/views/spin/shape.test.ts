@@ -127,7 +127,7 @@ test('headline and chart name the longest, and say what was assumed', () => {
     ],
   });
   expect(predictSentence(record)).toBe(
-    'Predicted for 24 CPUs and a PAUSE of 24.4 ns: clock spins longest, 200 ms before it parks; pauses goes longest without a look, 12.0 ms.',
+    'Predicted for 24 CPUs and a PAUSE of 24.4 ns: clock spins longest, 200 ms before it parks; pauses checks the lock least often, up to 12.0 ms apart.',
   );
   expect(longestFirst(record, 24)).toEqual(['clock', 'pauses']);
   expect(longestFirst(record, 2)).toEqual(['pauses']);

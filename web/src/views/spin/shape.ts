@@ -18,12 +18,12 @@ import type {
   SpinReplayRecord,
 } from '../../records';
 
-/** Total spin, or the longest time without a look. */
+/** Total spin, or the longest time between two checks of the lock. */
 export type Figure = 'total' | 'gap';
 
 export const FIGURES: Readonly<Record<Figure, string>> = {
-  total: 'Total spin',
-  gap: 'Blind gap',
+  total: 'Spin before parking',
+  gap: 'Longest time between checks',
 };
 
 export interface Curve {
@@ -252,7 +252,7 @@ export function predictSentence(record: Predicted): string {
     ? ` and a PAUSE of ${quantity(record.processor.pause_ns, 'ns')}`
     : '';
   const gap = blind
-    ? `; ${blind === most ? 'it also' : blind.algorithm} goes longest without a look, ${quantity(blind.blind_gap_ms! / 1e3, 's')}`
+    ? `; ${blind === most ? 'it also' : blind.algorithm} checks the lock least often, up to ${quantity(blind.blind_gap_ms! / 1e3, 's')} apart`
     : '';
   return `Predicted for ${chip ? `${chip}, ` : ''}${count(cpus, 'CPU')}${pause}: ${most.algorithm} spins longest, ${quantity(most.total_ms! / 1e3, 's')} before it parks${gap}.`;
 }
