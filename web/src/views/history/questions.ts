@@ -37,7 +37,8 @@ export function questionTable(
   if (all.length === 0) return null;
   const table = (shown: readonly Question[]): HTMLElement =>
     tableElement({
-      caption: `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
+      caption:
+        'Measured more than once. A tick marks a change of the machine or the program.',
       columns: [
         'Question',
         'Verdict',

@@ -70,14 +70,9 @@ const VERDICT_SIGNS: Readonly<Record<string, string>> = {
   undecided: '?',
 };
 
-/** The sign of a record's verdict; empty of records without one. That equal arms (A/A) are not told
- * apart is as it should be. */
-export const signOf = ({ complete, outcome, verdict }: Entry): string => {
-  const isAsExpected = /^No false alarm/.test(verdict);
-  return complete
-    ? (VERDICT_SIGNS[isAsExpected ? 'pass' : (outcome ?? '')] ?? '')
-    : '◌';
-};
+/** The sign of a record's verdict; empty of records without one. */
+export const signOf = ({ complete, outcome }: Entry): string =>
+  complete ? (VERDICT_SIGNS[outcome ?? ''] ?? '') : '◌';
 
 /** A record's verdict behind its sign. */
 export const formatVerdict = (entry: Entry): string =>

@@ -133,21 +133,31 @@ function filterControls(filter: Filter): Controls {
   const text = h('input', {
     type: 'search',
     value: filter.text ?? '',
-    placeholder: 'words of title, host, verdict, tag',
+    placeholder: 'Search',
+    aria: { label: 'Words of title, host, verdict or tag' },
   });
   const selects = SELECTS.map(([key, name]) => ({
     key,
     select: h('select', { name: key }),
     name,
   }));
-  const element = h(
-    'form.controls.filters',
-    { role: 'search' },
-    h('label', h('span', 'Words '), text),
-    ...selects.map(({ name, select }) =>
-      h('label', h('span', `${name} `), select),
+  // A phone has room for the search alone, unless a filter is chosen.
+  const wide = matchMedia('(min-width: 40rem)');
+  const others = h(
+    'details',
+    {
+      open: wide.matches || SELECTS.some(([key]) => filter[key]),
+      ontoggle: () => (others.open ||= wide.matches),
+    },
+    h('summary', 'Filters'),
+    h(
+      'div',
+      ...selects.map(({ name, select }) =>
+        h('label', h('span', `${name} `), select),
+      ),
     ),
   );
+  const element = h('form.controls.filters', { role: 'search' }, text, others);
   return {
     element,
     read: () => {
@@ -407,7 +417,7 @@ function recordRow(
       'th',
       { scope: 'row', role: 'rowheader' },
       h('a.title', { href: recordHref(entry.id) }, entry.title || entry.id),
-      h('div.muted', formatVerdict(entry)),
+      h('div.muted', { title: formatVerdict(entry) }, formatVerdict(entry)),
     ),
     hasTags && cell(...tags),
   );
