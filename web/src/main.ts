@@ -3,12 +3,11 @@
 import './style.css';
 
 import { type Child, fill, h, visible } from './dom';
-import { items } from './fields';
-import { count, minute } from './format';
+import { minute } from './format';
 import { toMarkdown } from './markdown';
 import { describeState } from './live';
 import { openSource } from './opening';
-import type { ProfileDiff, SpinPredictRecord } from './records';
+import type { ProfileDiff } from './records';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
@@ -358,14 +357,7 @@ function titleLines(record: AnyRecord, title: string): Child[] {
   const { before, after } = record as ProfileDiff;
   if (before?.title && after?.title)
     return [`${before.title} →`, h('br'), after.title];
-  // The CPUs of a prediction may be assumed.
-  const { predictions } = record as SpinPredictRecord;
-  const cpus = items(predictions).at(-1)?.cpus;
-  return [
-    cpus
-      ? title.replace(/on this machine$/, `on ${count(cpus, 'CPU')}`)
-      : title,
-  ];
+  return [title];
 }
 
 /** Keeps named choices in the address, and applies those of the address. */
