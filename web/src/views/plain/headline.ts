@@ -72,7 +72,9 @@ function composePlacements(record: Records.PlacementsRecord): Headline {
   const ways = formatWays(most.placements);
   const more = all.length > 1 ? ': more than any other number' : '';
   return [
-    `${count(most.threads, 'thread')} can be placed in ${ways} ${ways === '1' ? 'way' : 'ways'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
+    ways === '1' && all.length > 1
+      ? `Each number of threads, up to ${all.length}, can be placed in only one way, not counting swaps of equal units.`
+      : `${count(most.threads, 'thread')} can be placed in ${ways} ${ways === '1' ? 'way' : 'ways'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
     ways === '1'
       ? [
           'Find the best number of threads',
@@ -128,6 +130,11 @@ export function rankPlacements({
 }
 
 export const LEVELS: Readonly<Record<string, string>> = {
+  cpu: 'CPU',
+  l1: 'L1',
+  l2: 'L2',
+  l3: 'L3',
+  numa_node: 'NUMA node',
   smt: 'core',
   llc: 'last-level cache',
   package: 'package',
@@ -173,13 +180,12 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
   ];
 }
 
-/** The sentence of a difference; a size that one side does not know is not the lack of a cache. */
-export const describeDifference = ({ sentence }: Records.Difference): string =>
-  text(sentence).replace(/\babsent in (?=[AB]\b)/, 'unknown in ');
-
-/** Is a value unknown on one side? That is no difference. */
-export const isUnknown = (one: Records.Difference): boolean =>
-  /\bunknown\b/.test(describeDifference(one));
+/** Is a value unknown on one side? That is no difference. Without a hypervisor or a quota there is
+ * none. */
+export const isUnknown = ({ what, a, b }: Records.Difference): boolean =>
+  what !== 'hypervisor' &&
+  what !== 'quota' &&
+  [a, b].some((one) => one == null);
 
 function composeTopologyDiff(record: Records.TopologyDiff): Headline {
   const all = items(record.differences);

@@ -1,20 +1,17 @@
 // Records shown as their fields whose answer has a drawing or a table of its own.
 
 import { chart } from '../../chart';
+import { formatCpus, parseCpus } from '../../cpus';
 import { h } from '../../dom';
-import { items, text, texts } from '../../fields';
-import { change, count, quantity } from '../../format';
+import { items, number, text, texts } from '../../fields';
+import { bytes, change, count, percent, quantity } from '../../format';
 import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
+import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import type { Part } from '../../view';
 import { ratioPlan } from '../diff/view';
-import {
-  describeDifference,
-  formatWays,
-  isUnknown,
-  rankPlacements,
-} from './headline';
+import { LEVELS, formatWays, isUnknown, rankPlacements } from './headline';
 
 /** The ranking of predicted placements, with their changes and costs. */
 export function predictionPart(record: Records.PlacementPrediction): Part {
@@ -42,33 +39,70 @@ export function predictionPart(record: Records.PlacementPrediction): Part {
   );
 }
 
+/** What differs, by the record's name of it; % is the level. */
+const DIFFERENCES: Readonly<Record<string, string>> = {
+  allowed: 'CPUs allowed',
+  arch: 'architecture',
+  cache_size: '% cache',
+  counts: 'number of %s',
+  cpu_model: 'processor',
+  cpu_signature: 'family/model/stepping',
+  kinds: 'kinds of CPUs',
+  hostname: 'host name',
+  online: 'CPUs online',
+  quota: 'CPU quota',
+  units: 'CPUs that share a %',
+};
+
+function sideText(what: unknown, value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value === 'number' && /^(cache_size|memory)$/.test(text(what)))
+    return bytes(value);
+  return Array.isArray(value) ? value.join('; ') : String(value);
+}
+
 /** The differences of two machines; what is unknown of one is folded. */
 export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const all = items(record.differences);
   const [a, b] = texts(record.between);
-  const list = (of: readonly Records.Difference[]): HTMLElement =>
-    h('ul', ...of.map((one) => h('li', describeDifference(one))));
   const unknown = all.filter(isUnknown);
   return [
-    h('p.muted', `A is ${a ?? '?'}, B is ${b ?? '?'}.`),
-    list(all.filter((one) => !isUnknown(one))),
+    tableElement({
+      caption: 'What differs',
+      columns: ['', `A: ${a ?? '?'}`, `B: ${b ?? '?'}`],
+      rows: all
+        .filter((one) => !isUnknown(one))
+        .map(({ what, level, a, b }) => [
+          (DIFFERENCES[text(what)] ?? text(what).replaceAll('_', ' ')).replace(
+            '%',
+            LEVELS[text(level)] ?? text(level),
+          ),
+          sideText(what, a),
+          sideText(what, b),
+        ]),
+    }),
     h(
       'details',
       { hidden: unknown.length === 0 },
       h('summary', `${unknown.length} unknown in one`),
-      list(unknown),
+      h('ul', ...unknown.map((one) => h('li', text(one.sentence)))),
     ),
     ...texts(record.not_compared).map((why) => h('p', why)),
   ];
 }
 
-/** The even placements of one number of threads; of several, folded in a table. */
+/** Rows of even placements that are shown at once; those of more are folded. */
+const MAX_SHAPES = 16;
+
+/** The even placements; of many, folded by the number of threads. */
 export function placementPart({
   threads,
 }: Records.PlacementsRecord): HTMLElement {
   const all = items(threads);
-  return all.length === 1
-    ? shapeTable(all[0]!)
+  const shapes = all.flatMap((one) => items(one.shapes));
+  const cpus = formatCpus(shapes.flatMap((shape) => parseCpus(shape.cpus)));
+  return all.length === 1 || shapes.length <= MAX_SHAPES
+    ? shapeTable(all, cpus)
     : tableElement({
         caption: 'Ways to place threads',
         columns: ['Threads', ...numberColumns('Ways'), 'Evenly spread'],
@@ -78,29 +112,63 @@ export function placementPart({
           h(
             'details',
             h('summary', String(items(one.shapes).length)),
-            shapeTable(one),
+            shapeTable([one], cpus),
           ),
         ]),
       });
 }
 
-const shapeTable = ({
-  threads,
-  shapes,
-}: Records.ThreadPlacements): HTMLElement =>
+const shapeTable = (
+  all: readonly Records.ThreadPlacements[],
+  cpus: string,
+): HTMLElement =>
   tableElement({
-    caption: `Even placements of ${count(threads, 'thread')}, fewest units first`,
+    caption: 'Even placements, fewest units first',
     columns: [
+      'Threads',
       'As --place takes it',
       'CPUs',
       ...numberColumns('Cores', 'LLCs', 'NUMA nodes', 'Packages'),
     ],
-    rows: items(shapes).map((shape) => [
-      shape.name,
-      shape.cpus,
-      shape.cores,
-      shape.llcs,
-      shape.numa_nodes,
-      shape.packages,
-    ]),
+    rows: all.flatMap(({ threads, shapes }) =>
+      items(shapes).map((shape) => [
+        count(threads, 'thread'),
+        shape.name,
+        cpuStrip(text(shape.cpus), cpus) ?? text(shape.cpus),
+        shape.cores,
+        shape.llcs,
+        shape.numa_nodes,
+        shape.packages,
+      ]),
+    ),
   });
+
+/** The groups that latencies show, a row each, and why. */
+export function replayParts({ levels }: Records.ReplayRecord): HTMLElement[] {
+  const all = items(levels);
+  if (all.length === 0) return [];
+  const ns = (value: unknown): string | null =>
+    mapNumber(number(value), (one) => quantity(one, 'ns'));
+  return [
+    tableElement({
+      caption: 'Groups of CPUs, and the median latency between two of them',
+      columns: [
+        'Group',
+        'CPUs',
+        'Drawn',
+        ...numberColumns('Within', 'To the nearest other', 'Confidence'),
+      ],
+      rows: all.flatMap((level) =>
+        texts(level.groups).map((cpus) => [
+          LEVELS[text(level.kind)] ?? text(level.kind),
+          cpus,
+          cpuStrip(cpus, texts(level.groups).join(',')),
+          ns(level.inside_ns),
+          ns(level.outside_ns),
+          percent(level.confidence),
+        ]),
+      ),
+    }),
+    ...all.map(({ evidence }) => h('p.muted', text(evidence))),
+  ];
+}

@@ -19,7 +19,12 @@ import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
 import { LEVELS, composeHeadline } from './headline';
-import { placementPart, predictionPart, topologyDiffParts } from './parts';
+import {
+  placementPart,
+  predictionPart,
+  replayParts,
+  topologyDiffParts,
+} from './parts';
 
 /** Maximum of shown characters and rows; the copied record has all. */
 const MAX_SHOWN = 100_000;
@@ -169,14 +174,19 @@ export function plainView(record: AnyRecord): View {
         ? [topologyDiffParts(record as never), /./]
         : kind === 'placements'
           ? [[placementPart(record as never)], /^threads$/]
-          : [[], /^(flat|cannot_tell)$/];
+          : kind === 'replay'
+            ? [replayParts(record as never), /^(levels|flat|cannot_tell)$/]
+            : [[], /^$/];
   const rest = Object.entries(record).filter(([name]) => !shown.test(name));
+  const others = fieldParts(Object.fromEntries(rest));
   const [sentence, next] = composeHeadline(kind, record);
   return stack('article', 'plain', [
     sentence && h('p.verdict', sentence),
     next && commandList([next]),
     ...parts,
-    ...fieldParts(Object.fromEntries(rest)),
+    ...(kind === 'placements'
+      ? [h('details', h('summary', 'The machine'), ...others)]
+      : others),
     h(
       'details',
       h('summary', 'As JSON'),
