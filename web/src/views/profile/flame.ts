@@ -237,10 +237,7 @@ function colourLegend(tree: Flame): HTMLElement {
     down: 'Blue, −: less than before',
     flat: 'Grey: negligible, or may be chance',
   };
-  return h(
-    'ul.marks',
-    ...kinds.map((kind) => h('li', `${names[kind] ?? kind}.`)),
-  );
+  return h('p.marks', kinds.map((kind) => names[kind] ?? kind).join('. '), '.');
 }
 
 function paint({ tree, state, canvas }: Handle): void {

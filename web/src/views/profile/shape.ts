@@ -396,13 +396,32 @@ export function spotName(spot: SpotRecord): string {
   return `${spot.function}${offset}${spot.source ? ` (${spot.source})` : ''}`;
 }
 
-export function changeTable(diff: ProfileDiff, most: number): Table | null {
-  const functions = diff.functions ?? [];
+/** Changes of own CPU time, that of all functions first; or those that may be chance. */
+export function changeTable(
+  diff: ProfileDiff,
+  most: number,
+  isChance = false,
+): Table | null {
+  const known = diff.functions ?? [];
+  const functions = known.filter(
+    ({ own }) => (own?.is_noise ?? false) === isChance,
+  );
   if (functions.length === 0) return null;
   const left =
-    Math.max(0, functions.length - most) + (diff.functions_left_out ?? 0);
+    Math.max(0, functions.length - most) +
+    (isChance ? (diff.functions_left_out ?? 0) : 0);
+  const changeCells = (
+    change: Maybe<ChangeRecord>,
+    waits: Maybe<ChangeRecord>,
+  ): string[] => [
+    signedTime(change?.delta_s),
+    `${signedTime(change?.low_s)} to ${signedTime(change?.high_s)}`,
+    seconds(change?.before_s),
+    seconds(change?.after_s),
+    waits?.delta_s ? signedTime(waits.delta_s) : '–',
+  ];
   return {
-    caption: `Change of own CPU time per ${diff.unit}, the largest first${left ? `; ${count(left, 'function')} not shown` : ''}`,
+    caption: `Own CPU time per ${diff.unit}, the largest change first${left ? `; ${count(left, 'function')} not shown` : ''}`,
     columns: [
       'Function',
       ...numberColumns(
@@ -410,27 +429,23 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
         '95 % interval',
         'Before',
         'After',
-        'In spin hints',
+        'Of it in spin hints',
       ),
-      'Sure?',
       'Module',
     ],
-    rows: functions
-      .slice(0, most)
-      .map((row) => [
-        row.seen === 'came'
-          ? `${row.name} (new)`
-          : row.seen === 'gone'
-            ? `${row.name} (gone)`
-            : row.name,
-        signedTime(row.own?.delta_s),
-        `${signedTime(row.own?.low_s)} to ${signedTime(row.own?.high_s)}`,
-        seconds(row.own?.before_s),
-        seconds(row.own?.after_s),
-        signedTime(row.waits?.delta_s),
-        row.own?.is_noise ? 'may be chance' : 'yes',
-        fileName(row.module),
-      ]),
+    rows: [
+      ...(isChance
+        ? []
+        : [['all functions', ...changeCells(diff.total, diff.waits), '']]),
+      ...functions
+        .slice(0, most)
+        .map(({ name, seen, own, waits, module }) => [
+          name +
+            (seen === 'came' ? ' (new)' : seen === 'gone' ? ' (gone)' : ''),
+          ...changeCells(own, waits),
+          fileName(module),
+        ]),
+    ],
   };
 }
 

@@ -189,11 +189,12 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     flameGraph(
       tree,
       'Difference flame graph',
-      `CPU time per ${diff.unit}: ${shape.describeChange(diff.total, diff.unit)}.`,
+      `The width of a call is its CPU time per ${diff.unit}, before or after, whichever is longer.`,
       { place: page.place },
     );
   const pausing = shape.describePausing(diff);
   const table = shape.changeTable(diff, MAX_FUNCTIONS);
+  const chance = shape.changeTable(diff, MAX_FUNCTIONS, true);
   const element = h(
     'article',
     h('p.verdict', shape.diffHeadline(diff)),
@@ -203,15 +204,18 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
     pausing && h('p', pausing),
     graph && section('Calls', graph.element),
-    section(
-      'All together',
-      facts({
-        'CPU time': shape.describeChange(diff.total, diff.unit),
-        'Waiting in spin hints': shape.describeChange(diff.waits, diff.unit),
-      }),
-    ),
     ...attributionSections(diff.attributions),
-    table && section('Functions', tableElement(table)),
+    (table ?? chance) &&
+      section(
+        'Functions',
+        tableOrNull(table),
+        chance &&
+          h(
+            'details',
+            h('summary', 'Changes that may be chance'),
+            tableElement(chance),
+          ),
+      ),
     section(
       'The two profiles',
       tableOrNull(sideTable(diff)),
