@@ -24,7 +24,7 @@ export const VERDICTS: Readonly<
   not_here: {
     mark: '–',
     word: 'not here',
-    meaning: 'this machine cannot show it',
+    meaning: 'the machine cannot show it',
   },
 };
 

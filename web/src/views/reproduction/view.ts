@@ -14,6 +14,7 @@ import { mapNumber } from '../../numbers';
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
+  const rows = claimRows(reproduction);
   return stack('article', '', [
     h('p.verdict', reproduction.sentence ?? ''),
     commandList([nextStep(reproduction)]),
@@ -21,11 +22,12 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
       h('p', 'Interrupted: what was finished is shown.'),
     h(
       'p.muted',
-      Object.entries(VERDICTS)
-        .map(([, v]) => `${v.mark} ${v.word}: ${v.meaning}`)
+      Object.values(VERDICTS)
+        .filter(({ word }) => rows.some(([, said]) => said?.endsWith(word)))
+        .map((v) => `${v.mark} ${v.word}: ${v.meaning}`)
         .join('; '),
     ),
-    claimsPart(reproduction),
+    claimsPart(reproduction, rows),
     ...(reproduction.reports ?? []).map(reportPart),
     section(
       'How it was done',
@@ -50,26 +52,31 @@ function nextStep({ reports, simulated }: Reproduction): NamedCommand {
   const [first, ...others] = (reports ?? []).map(({ name }) => name ?? '');
   const which = first && others.length === 0 ? shellWords([first]) : '--all';
   return simulated
-    ? ['Run it on this machine', `pinwise reproduce ${which}`]
+    ? ['Run it on a real machine', `pinwise reproduce ${which}`]
     : ['Simulate its machine', `pinwise reproduce ${which} --simulated`];
 }
 
 /** All claims in one table: words narrow it to a report, an experiment or a verdict. */
-function claimsPart(record: Reproduction): HTMLElement {
+function claimsPart(
+  record: Reproduction,
+  rows: readonly string[][],
+): HTMLElement {
   return section(
     'Claims',
     sortableTable({
-      caption: 'What was reported, and what was measured here',
+      caption: record.simulated
+        ? 'What was reported, and what the simulation gives'
+        : 'What was reported, and what was measured here',
       columns: [
         'Claim',
         'Verdict',
         'Reported',
-        'Measured',
+        record.simulated ? 'Simulated' : 'Measured',
         'Why',
         'Experiment',
         'Report',
       ],
-      rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
+      rows: rows.map((row) => row.map((text) => ({ text }))),
     }).element,
   );
 }
