@@ -9,7 +9,7 @@ import {
   readProgress,
   progressWords,
 } from './running';
-import { panelsOf } from '../../plot';
+import { type Axis, panelsOf } from '../../plot';
 
 const run = (value: number, block: number, at: number): RunRecord => ({
   phase: 'confirmation',
@@ -70,6 +70,8 @@ test('the plan has a line for each arm but the baseline', () => {
   const plan = intervalPlan(record({}))!;
   const [panel] = panelsOf(plan, 600);
   expect(panel!.series.map((one) => one.name)).toEqual(['b']);
+  expect(panel!.x.ends).toEqual([0, 10]);
+  expect((panel!.y as Axis).ends).toEqual([1 / 1.2, 1.2]);
   expect(plan.table!.rows).toEqual([['b', 8, '−10.0 % (−10.0 % to −10.0 %)']]);
   expect(intervalPlan(record({}, 0))).toBe(null);
 });

@@ -8,7 +8,7 @@ import { filterMap } from '../../lists';
 import { ascending, finite, median, mapNumber } from '../../numbers';
 import { COLOURS, seriesLook, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
-import { ratioRange } from '../../scales';
+import { wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
 import { armColour, metricName } from './charts';
 import { armLines } from './shape';
@@ -162,6 +162,15 @@ function medianRank(many: number): number | null {
   }
 }
 
+/** Changes that the axis reaches to both sides, and blocks: an axis that fits the data alone jumps
+ * with every block. */
+const REACHES = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 3, 9];
+const BLOCKS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/** The first step that holds a value; beyond the last, the value. */
+const stepAbove = (steps: readonly number[], value: number): number =>
+  steps.find((step) => step >= value) ?? value;
+
 /** The intervals over the blocks so far; null without any. */
 export function intervalPlan(record: Comparison): ChartPlan | null {
   const arms = record.arms ?? [];
@@ -178,27 +187,34 @@ export function intervalPlan(record: Comparison): ChartPlan | null {
   const last = (steps: readonly IntervalStep[]): string => said(steps.at(-1)!);
   const colours = new Map(armLines(record).map((l) => [l.name, armColour(l)]));
   const axis = `change against ${record.baseline}`;
-  const ends = ratioRange(
-    lines.flatMap(({ steps }) =>
-      // The axis fits the later blocks: the intervals of the first ones are far wider.
-      steps
-        .slice(Math.floor(steps.length / 4))
-        .flatMap((s) => [s.ratio, s.low ?? s.ratio, s.high ?? s.ratio]),
-    ),
-    0.01,
+  const changes = lines.flatMap(({ steps }) =>
+    // The axis fits the later blocks: the intervals of the first ones are far wider.
+    steps
+      .slice(Math.floor(steps.length / 4))
+      .flatMap((s) => [s.ratio, s.low ?? s.ratio, s.high ?? s.ratio])
+      .map((ratio) => Math.max(ratio, 1 / ratio) - 1),
   );
+  const reach = 1 + stepAbove(REACHES, Math.max(...changes));
+  const ends = [1 / reach, reach] as const;
+  const blocks = Math.max(...lines.map(({ steps }) => steps.at(-1)!.block));
   const inside = (ratio: number): number =>
     Math.min(ends[1], Math.max(ends[0], ratio));
   return {
     name: 'Narrowing, block by block',
-    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and look alone: the verdict comes at the end. ${lines
+    summary: `${metricName(record)} against ${record.baseline}: ${lines
       .slice(0, 3)
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,
+    caption:
+      'The median over the blocks so far with its 95 % interval, of each arm alone.',
     hidden: lines.slice(MAX_ARMS).map(({ name }) => name),
     panel: {
       height: 180,
-      x: { title: 'blocks' },
+      x: {
+        title: 'blocks',
+        ends: [0, stepAbove(BLOCKS, blocks)],
+        ticks: wholeTicks,
+      },
       y: ratioAxis(axis, ends),
       rules: [{ y: 1 }],
       series: lines.map(({ name, steps }, at) => ({
