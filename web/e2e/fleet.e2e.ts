@@ -48,7 +48,7 @@ test('a fleet without a report says how to get one, and none of its nodes is fet
 test('the page of a node shows its settings and figures', async () => {
   const site = await Site.start(simulateFleet());
   const { page } = await open(`${site.address}#/record/${FLEET}.n001`);
-  await page.getByRole('heading', { level: 2, name: 'Settings' }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'Figures' }).waitFor();
   expect(await page.locator('h1').textContent()).toBe(`node of fleet ${FLEET}`);
   expect(await page.locator('main').textContent()).toMatch(
     /n001: .*\d+ of \d+ steps done/,
@@ -93,7 +93,7 @@ test('the newest report is first, names outliers, and links to nodes', async () 
   const { page, requests } = await open(`${site.address}#/fleet`);
   await page.getByRole('link', { name: 'Its report' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
-    joinUnits(`${FLEET}: ${report.sentence} Its report`),
+    joinUnits(`${FLEET}: ${splitVerdict(report.sentence)[0]} Its report`),
   );
   await page.getByRole('link', { name: 'Its report' }).click();
   await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();

@@ -51,7 +51,7 @@ function draw(
   fill(
     element,
     h('p.verdict', nodeSentence(node, report && outliers)),
-    outlierList(outliers, group),
+    outlierList(outliers),
     outliers.length > 0 &&
       commandList([
         [
@@ -60,25 +60,26 @@ function draw(
         ],
       ]),
     reportLink(node, page, report),
-    section('What ran', stepTable(node, page)),
     figuresPart(node, group, outliers),
-    sortedEntries(node.settings).length > 0 && settingsPart(node, group),
-    machinePart(node),
-  );
-}
-
-function outlierList(
-  outliers: readonly Outlier[],
-  group: Group | null,
-): HTMLElement | null {
-  if (outliers.length === 0) return group && h('p', `Its group: ${group.name}`);
-  return h(
-    'ul.findings',
-    ...outliers.map((outlier) =>
-      h('li.warning', outlier.sentence || outlier.figure),
+    h(
+      'details',
+      h('summary', 'What ran, settings, machine'),
+      section('What ran', stepTable(node, page)),
+      sortedEntries(node.settings).length > 0 && settingsPart(node, group),
+      machinePart(node),
     ),
   );
 }
+
+const outlierList = (outliers: readonly Outlier[]): HTMLElement | null =>
+  outliers.length === 0
+    ? null
+    : h(
+        'ul.findings',
+        ...outliers.map((outlier) =>
+          h('li.warning', outlier.sentence || outlier.figure),
+        ),
+      );
 
 function reportLink(
   node: FleetNode,

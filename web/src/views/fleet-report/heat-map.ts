@@ -3,7 +3,7 @@
 import { h } from '../../dom';
 import { change, count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
-import { FULL_COLOUR_Z, outlierGlyph, toHeat, colourStrength } from './heat';
+import { outlierGlyph, toHeat, colourStrength } from './heat';
 import { mapNumber } from '../../numbers';
 import type { Outlier, Report } from './record';
 
@@ -49,7 +49,7 @@ export function heatMap(
         : null;
     });
     table.replaceChildren(...bodies.filter((body) => body !== null));
-    note.textContent = `▼ below its group, ▲ above, ≠ another setting; change against the group's median; full colour at ${FULL_COLOUR_Z} robust standard deviations.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
+    note.textContent = `▼ below the median of its group, ▲ above, ≠ another setting; the darker, the further.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;

@@ -57,7 +57,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     report.outliers.length > 0 &&
       commandList([
         [
-          'Measure them again',
+          'Measure again',
           `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
         ],
       ]),
@@ -126,8 +126,7 @@ function outlierSection(report: Report, link: Link): HTMLElement {
   };
   const shown = (): Outlier[] => filterOutliers(report.outliers, narrowing);
   const table = () => ({
-    caption:
-      'All anomalies. q: the lowest false-discovery rate at which it is named',
+    caption: 'All anomalies, each with its false-discovery rate q',
     columns: COLUMNS,
     rows: shown().map((outlier) => outlierRow(outlier, report, link)),
   });

@@ -3,9 +3,11 @@
 import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
+import { commandList } from '../../headline';
+import { splitVerdict } from '../../method';
 import { tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
-import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
+import { REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
@@ -64,21 +66,26 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
   if (!newest) return null;
   const judged = fleets.known.find(({ report }) => report !== null);
-  const summary = `${newest.id}: ${newest.plan?.verdict ?? ''}`;
   return h(
     'div',
     judged?.report &&
       h(
         'p.verdict',
-        `${judged.id}: ${judged.report.verdict} `,
+        `${judged.id}: ${splitVerdict(judged.report.verdict)[0]} `,
         recordLink(judged.report.id, 'Its report'),
       ),
-    ...(newest.report
-      ? []
-      : [h(judged ? 'p' : 'p.verdict', summary), missingReport(newest.id)]),
+    !judged && h('p.verdict', 'No fleet was compared yet.'),
+    newest.report
+      ? null
+      : commandList([
+          [
+            `Compare the nodes of ${newest.id}`,
+            `pinwise fleet report ${shellWords([newest.id])}`,
+          ],
+        ]),
     section(
       'Fleets',
-      fleetTable(fleets.known, source, judged?.id),
+      fleetTable(fleets.known, source),
       fleets.more > 0 &&
         h(
           'p.muted',
@@ -95,21 +102,17 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
 const fleetTable = (
   known: readonly KnownFleet[],
   source: Source,
-  judged?: string,
 ): HTMLElement =>
   tableElement({
     caption: 'Newest first',
-    columns: ['Fleet', 'Report', 'Submitted, UTC', 'Requested', 'History'],
+    columns: ['Fleet', 'Submitted, UTC', 'Nodes', 'Result', 'History'],
     rows: known.map(({ id, plan, report }) => [
       plan ? recordLink(plan.id, id) : id,
-      report
-        ? recordLink(
-            report.id,
-            id === judged ? 'As above' : report.verdict || 'Report',
-          )
-        : h('code', `pinwise fleet report ${shellWords([id])}`),
       minute(plan?.time ?? report?.time ?? ''),
       plan?.verdict,
+      report
+        ? recordLink(report.id, splitVerdict(report.verdict)[0] || 'Report')
+        : 'not compared yet',
       source.kind === 'site'
         ? h(
             'a',

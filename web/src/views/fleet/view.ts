@@ -46,6 +46,8 @@ function hostParts(
 ): (HTMLElement | null)[] {
   if (fleet.nodes.length < 2 || fleet.columns.length === 0)
     return hasFleets ? [] : [tooFewPart(fleet)];
+  // Hosts without peers say nothing beside a fleet.
+  if (hasFleets && fleet.groups.length === fleet.nodes.length) return [];
   const verdict = visible(verdictText(fleet, hasFleets));
   return [
     hasFleets
@@ -62,7 +64,7 @@ function hostParts(
           'Hosts by figures',
           h(
             'p.muted',
-            'The newest complete record of each host and question, and its ratio to the median of peers, which have the same CPU model and shape. Colour is the ratio, from half to double; pinwise fleet report says what is beyond chance.',
+            'The newest record of each host, and its ratio to the median of hosts with the same CPU model and topology, in colour from half to double; pinwise fleet report says what is beyond chance.',
           ),
           ...figureTables(fleet),
         )
