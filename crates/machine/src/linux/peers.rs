@@ -11,7 +11,8 @@ use std::path::Path;
 use super::capture::list_names;
 
 /// The lists of a process's network namespace (`proc_net(5)`).
-const LISTS: [&str; 2] = ["tcp", "tcp6"];
+const TCP: [&str; 2] = ["tcp", "tcp6"];
+const UDP: [&str; 2] = ["udp", "udp6"];
 /// The state of a socket that accepts connections.
 const LISTENS: &str = "0A";
 /// Limits how often the lists of a process are read: a busy server's are long, and it opens
@@ -19,6 +20,8 @@ const LISTENS: &str = "0A";
 const MAX_READS: u32 = 20;
 /// Limits the descriptors of a process that are looked at.
 const MAX_DESCRIPTORS: usize = 4096;
+/// Limits the sets of descriptors of a process that are told from each other.
+const MAX_SETS: usize = 64;
 /// Servers of a process that are named together.
 const MAX_SERVERS: usize = 2;
 /// The flag of a Unix-domain socket that accepts connections (`__SO_ACCEPTCON`).
@@ -40,11 +43,17 @@ struct Socket {
 #[must_use]
 pub fn owner_of_peer(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     let process = i32::try_from(std::process::id()).ok()?;
-    find_owner(list_sockets(process), peer, own)
+    find_owner(read_lists(process, &TCP), peer, own)
 }
 
+/// The sockets that have a peer, or wait for one.
 fn list_sockets(process: i32) -> impl Iterator<Item = Socket> {
-    let lines = LISTS.iter().filter_map(move |list| {
+    let all = read_lists(process, &TCP).chain(read_lists(process, &UDP));
+    all.filter(|socket| socket.listens || socket.remote.port() != 0)
+}
+
+fn read_lists(process: i32, lists: &'static [&str]) -> impl Iterator<Item = Socket> {
+    let lines = lists.iter().filter_map(move |list| {
         #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
         let file = File::open(format!("/proc/{process}/net/{list}")).ok()?;
         Some(BufReader::new(file).lines().map_while(Result::ok))
@@ -98,10 +107,16 @@ struct KnownSockets {
     reads: u32,
     /// By inode.
     peers: BTreeMap<u64, Box<str>>,
-    /// How often a thread waited for events.
+    /// By what tells sets of descriptors from each other.
+    sets: BTreeMap<u64, KnownSet>,
+}
+
+/// What the sockets of a set are connected to.
+#[derive(Debug, Default)]
+struct KnownSet {
+    /// How often a thread waited for their events.
     waits: u32,
-    /// What all sockets together are connected to.
-    all: Option<Box<str>>,
+    peers: Option<Box<str>>,
 }
 
 impl SocketPeers {
@@ -116,21 +131,32 @@ impl SocketPeers {
         known.peers.get(&inode).cloned()
     }
 
-    /// What a process that waits for events may wait for, by all its sockets: `127.0.0.1:9911`, of a
-    /// server `clients of port 8080`, or both. `None` without such sockets.
-    pub(super) fn describe_all(&mut self, process: i32) -> Option<Box<str>> {
+    /// What a process that waits for events may wait for, by the sockets that it watches, or by all
+    /// its sockets if those are not known: `127.0.0.1:9911`, of a server `clients of port 8080`, or
+    /// both. `None` without such sockets. `key` tells sets of descriptors from each other.
+    pub(super) fn describe_set(
+        &mut self,
+        process: i32,
+        key: u64,
+        list_watched: impl FnOnce() -> Option<BTreeSet<u64>>,
+    ) -> Option<Box<str>> {
         let known = self.processes.entry(process).or_default();
-        known.waits += 1;
+        let is_known = known.sets.len() < MAX_SETS || known.sets.contains_key(&key);
+        let set = known
+            .sets
+            .entry(if is_known { key } else { 0 })
+            .or_default();
+        set.waits += 1;
         // Connections come and go, but the lists of a busy server are long.
-        if known.waits.is_power_of_two() {
-            known.all = describe_process(process);
+        if set.waits.is_power_of_two() {
+            let own = list_watched().unwrap_or_else(|| list_inodes(process));
+            set.peers = describe_process(process, &own);
         }
-        known.all.clone()
+        set.peers.clone()
     }
 }
 
-fn describe_process(process: i32) -> Option<Box<str>> {
-    let own = list_inodes(process);
+fn describe_process(process: i32, own: &BTreeSet<u64>) -> Option<Box<str>> {
     if own.is_empty() {
         return None;
     }
@@ -139,7 +165,7 @@ fn describe_process(process: i32) -> Option<Box<str>> {
         let servers = list_local_servers(process);
         servers.iter().any(|inode| own.contains(inode))
     };
-    describe_together(&sockets, &own, listens_locally)
+    describe_together(&sockets, own, listens_locally)
 }
 
 /// The sockets among the descriptors of a process.
@@ -356,7 +382,10 @@ mod tests {
         let servers = list_local_servers(process);
         assert!(servers.iter().any(|inode| own.contains(inode)));
         // Other tests of this process have sockets, too.
-        assert!(SocketPeers::default().describe_all(process).is_some());
+        let mut peers = SocketPeers::default();
+        assert!(peers.describe_set(process, 0, || None).is_some());
+        let none = || Some(BTreeSet::new());
+        assert_eq!(peers.describe_set(process, 1, none), None);
     }
 
     proptest! {

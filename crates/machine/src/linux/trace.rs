@@ -25,6 +25,7 @@ mod thread_polls;
 pub(super) mod threads;
 pub(super) mod tracefs;
 mod turns;
+mod watched;
 
 use std::os::fd::RawFd;
 use std::time::Duration;

@@ -8,6 +8,7 @@ use super::super::capture::read_file;
 use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
+use super::watched::list_watched;
 use pinwise_sched::{BlockedIn, DATABASE_LOCK};
 
 /// Stack pointers below this are those of 32-bit programs, which have other numbers of system
@@ -123,7 +124,10 @@ pub(super) fn find_wait_place(
     }
     if what == BlockedIn::Events {
         let lock = read_title(found.process).and_then(|title| read_database_wait(&title));
-        return (lock.or_else(|| sockets.describe_all(found.process)), what);
+        return match lock {
+            Some(lock) => (Some(lock), what),
+            None => describe_events(found, text.unwrap_or_default(), sockets),
+        };
     }
     if !waits_for_others(what) {
         return (functions.find_named(found.process, call), what);
@@ -131,6 +135,29 @@ pub(super) fn find_wait_place(
     let (place, kind) = functions.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
+}
+
+/// Whose events a thread waits for; pipes alone are those of a child, if there is one.
+fn describe_events(
+    found: ExistingThread,
+    text: &str,
+    sockets: &mut SocketPeers,
+) -> (Option<Box<str>>, BlockedIn) {
+    let watched = list_watched(found, text);
+    let key = watched.as_ref().map_or(0, |watched| watched.key);
+    let own = watched.as_ref().map(|watched| watched.sockets.clone());
+    let peers = sockets.describe_set(found.process, key, || own);
+    let has_pipe = watched.is_some_and(|watched| watched.has_pipe);
+    match peers {
+        None if has_pipe && has_child(found.process) => (None, BlockedIn::Child),
+        peers => (peers, BlockedIn::Events),
+    }
+}
+
+/// Does the first thread of a process have a child?
+fn has_child(process: i32) -> bool {
+    let path = format!("/proc/{process}/task/{process}/children");
+    read_file(Path::new(&path)).is_some_and(|children| !children.trim_ascii().is_empty())
 }
 
 fn read_title(process: i32) -> Option<String> {
