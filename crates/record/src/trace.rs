@@ -412,6 +412,9 @@ pub struct ThreadRecord {
     pub cpus: Vec<ThreadCpu>,
     /// The CPUs it was last known to be allowed.
     pub allowed: Option<String>,
+    /// Its niceness, if that is above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<u8>,
 }
 
 /// A CPU that a thread ran on.

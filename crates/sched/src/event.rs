@@ -126,6 +126,8 @@ pub enum EventKind {
 pub enum SchedulingClass {
     /// `SCHED_OTHER`, `SCHED_BATCH` and others that share the CPU by turns.
     Normal,
+    /// The same with this niceness, above 0: it gets a smaller part of the CPU.
+    Nice(u8),
     /// `SCHED_IDLE`: every other class goes first.
     Idle,
     /// `SCHED_FIFO` and `SCHED_RR`: the kernel reserves some CPU time for other classes.

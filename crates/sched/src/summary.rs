@@ -213,6 +213,8 @@ pub struct ThreadSummary {
     pub cpus: Vec<(u32, u64)>,
     /// The CPUs that it could use, as last reported.
     pub allowed: Option<CpuSet>,
+    /// Its niceness, as last polled, if that is above 0.
+    pub nice: Option<u8>,
     /// Who woke it.
     pub wakers: Wakers,
 }
@@ -311,6 +313,7 @@ impl ThreadSummary {
             self.name = later.name;
         }
         self.allowed = later.allowed.or(self.allowed.take());
+        self.nice = later.nice.or(self.nice);
     }
 }
 

@@ -8,6 +8,7 @@ mod interrupts;
 mod memory;
 mod reconcile;
 mod recorder;
+mod runtimes;
 mod shares;
 mod timeline;
 mod waiters;

@@ -62,6 +62,11 @@ impl<'a> ProcessStat<'a> {
         self.field(22)
     }
 
+    /// Its niceness, −20 to 19.
+    pub(super) fn nice(&self) -> Option<i32> {
+        self.field(19)
+    }
+
     /// The CPU on which it last ran.
     pub(super) fn cpu(&self) -> Option<u32> {
         self.field(39)

@@ -1,5 +1,6 @@
 //! Handles events about the life of threads: their start, names, masks and end; and lost records.
 
+use super::super::SchedulingClass;
 use super::super::blocked::Blocked;
 use super::super::summary::ThreadSummary;
 use super::super::{LeaveReason, Tid};
@@ -315,6 +316,10 @@ pub(super) fn summarise_thread(
         shared_ns: has_events.then_some(tally.shared_ns),
         cpus,
         allowed: thread.mask.map(cpus_of),
+        nice: match thread.class {
+            Some(SchedulingClass::Nice(nice)) => Some(nice),
+            _ => None,
+        },
         life_ns: now_ns.saturating_sub(thread.since_ns),
         wakers: tally.wakers.clone(),
     }

@@ -146,7 +146,7 @@ impl Analysis {
             SchedulingClass::Deadline => Some(ClassHold::Always),
             SchedulingClass::RealTime => is_preempted.then_some(ClassHold::Always),
             SchedulingClass::Idle => Some(ClassHold::BehindOthers),
-            SchedulingClass::Normal => None,
+            SchedulingClass::Normal | SchedulingClass::Nice(_) => None,
         }
     }
 

@@ -4,10 +4,13 @@
 mod cause;
 
 use super::blocking::{advise_runtime, advise_spin_attach, advise_waits, never_blocks};
+use super::runtimes::{TAKES_PYTHON_LOCK, is_go, is_python};
 use super::shares::count_busy_others;
-use super::waiters::{self, TAKES_PYTHON_LOCK, is_go, is_python};
-use cause::{Cause, QueuedBy, Times, find_cause, list_others, wait_for_python};
-use pinwise_format::{join_words, lower_first, percent};
+use super::waiters;
+use cause::{
+    Cause, QueuedBy, Times, allowed_cpus, find_cause, list_others, ready_threads, wait_for_python,
+};
+use pinwise_format::{count, join_words, lower_first, percent};
 use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
     TraceTier,
@@ -23,6 +26,8 @@ const SEPARATE: f64 = 0.05;
 const RUNS: f64 = 0.1;
 /// Who waits for events for this part of the time may have nothing to do.
 const IDLE: f64 = 0.95;
+/// This many threads per CPU that are ready at a time are named.
+const CROWDED: f64 = 2.0;
 /// Peers of a server's sockets.
 const SERVES: [&str; 2] = ["clients of", "(new connections)"];
 
@@ -88,6 +93,10 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             return Some(Answer { sentence, advice });
         }
         Cause::Turns => describe_turns(record, times),
+        Cause::Collection(share) => format!(
+            "Limited by garbage collection, {} of its CPU time",
+            percent(*share)
+        ),
     };
     let also = match cause {
         Cause::Work | Cause::Queued(_) if times.is_much_at_lock() => {
@@ -185,6 +194,11 @@ fn may_be_idle(record: &TraceRecord, times: &Times) -> bool {
     parts.map(|(_, part_s)| part_s).sum::<f64>() >= IDLE * times.all_s()
 }
 
+/// Are many more threads ready at a time than there are CPUs?
+pub(super) fn is_crowded(record: &TraceRecord) -> bool {
+    ready_threads(record) > CROWDED * allowed_cpus(record) as f64
+}
+
 /// Why threads were queued; on which CPUs, if the affinity mask keeps them there.
 fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
     match (by, find_mask(record)) {
@@ -202,14 +216,28 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
                 "Short of CPUs for its own threads on {noun} {cpus}, to which its affinity mask keeps it"
             )
         }
-        (QueuedBy::OwnThreads, None) => match count_busy_others(record) {
-            Some(cpus) => format!("Short of CPUs, of which other programs kept {cpus:.1} busy"),
-            None => by.headline().to_owned(),
-        },
-        (QueuedBy::Others, None) => match name_main_program(record) {
-            Some(name) => format!("{}, mostly {name}", by.headline()),
-            None => by.headline().to_owned(),
-        },
+        (QueuedBy::OwnThreads, None) => {
+            let (ready, cpus) = (ready_threads(record), allowed_cpus(record));
+            let others = count_busy_others(record);
+            match others.map(|busy| format!(", of which other programs kept {busy:.1} busy")) {
+                others if is_crowded(record) => format!(
+                    "{} ({ready:.0} ready at a time on {}{})",
+                    by.headline(),
+                    count(cpus, "CPU"),
+                    others.unwrap_or_default()
+                ),
+                Some(others) => format!("Short of CPUs{others}"),
+                None => by.headline().to_owned(),
+            }
+        }
+        (QueuedBy::Others, None) => {
+            let mostly = name_main_program(record)
+                .map_or_else(String::new, |name| format!(", mostly {name}"));
+            let yields = find_nice(record).map_or_else(String::new, |nice| {
+                format!(", to which it yields at nice {nice}")
+            });
+            format!("{}{mostly}{yields}", by.headline())
+        }
         _ => by.headline().to_owned(),
     }
 }
@@ -223,6 +251,15 @@ fn name_main_program(record: &TraceRecord) -> Option<&str> {
     first
         .filter(|one| one.share >= MOSTLY)
         .map(|one| one.name.as_str())
+}
+
+/// The niceness of all threads, if that is above 0: others get the larger part of the CPUs.
+fn find_nice(record: &TraceRecord) -> Option<u8> {
+    let first = record.threads.first()?.nice?;
+    let mut threads = record.threads.iter();
+    threads
+        .all(|thread| thread.nice == Some(first))
+        .then_some(first)
 }
 
 /// The CPUs that all threads may use, if those are not all CPUs.
@@ -382,6 +419,10 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         Cause::Queued(QueuedBy::Others | QueuedBy::OwnThreads) if find_mask(record).is_some() => {
             advise_mask(record)
         }
+        Cause::Queued(QueuedBy::Others) if find_nice(record).is_some() => Some(format!(
+            "Or let it yield less: renice -n 0 -p {}",
+            write_pid(record)
+        )),
         Cause::Queued(_) if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Queued(_) => advise_spin_attach(record),
         _ if is_simulated => None,
@@ -415,12 +456,16 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         Cause::Waiting(what) => match find_server(record, what) {
             None if runs_requests(record, times, what) => advise_profile(record, "it runs", ""),
             Some(server) => Some(format!(
-                "Look at what answers at {server}; the connections: ss -tnp dst {server}"
+                "Look at what answers at {server}; the connections: ss -tunp dst {server}"
             )),
             None => advise_waits(record),
         },
         Cause::Blocked | Cause::Lock => advise_waits(record),
         Cause::SharedCores(_) => None,
+        Cause::Collection(_) => Some(format!(
+            "Give it a larger heap (-Xmx), or allocate less; what fills the heap: jcmd {} GC.class_histogram",
+            write_pid(record)
+        )),
     };
     let said: Vec<String> = advised.into_iter().chain(more).collect();
     said.join(" ")
@@ -435,13 +480,18 @@ fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
 
 /// How to see who holds the locks.
 fn advise_stacks(record: &TraceRecord) -> Option<String> {
-    let pid = match record.source {
+    Some(format!(
+        "All stacks: gdb -p {} -batch -ex 'thread apply all bt'",
+        write_pid(record)
+    ))
+}
+
+/// The process in a command to copy; that of a command is gone by now.
+fn write_pid(record: &TraceRecord) -> String {
+    match record.source {
         TraceSource::Process { pid, .. } => pid.to_string(),
         _ => "PID".to_owned(),
-    };
-    Some(format!(
-        "All stacks: gdb -p {pid} -batch -ex 'thread apply all bt'"
-    ))
+    }
 }
 
 /// How to give a process the CPUs that its mask keeps it from.

@@ -1,8 +1,9 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
+use super::runtimes::{is_at_gil, is_go, is_java, is_postgres, is_python};
 use super::shares::{blocked_s, describe_time, severity_of};
-use super::waiters::{self, is_at_gil, is_go, is_postgres, is_python, list_active, share_in};
+use super::waiters::{self, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
@@ -105,6 +106,7 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
                 "Where goroutines wait: its goroutine profile (net/http/pprof, /debug/pprof/goroutine?debug=1); what they run: pinwise profile {target}"
             ))
         }
+        _ if is_java(record) => Some(format!("The stacks of its threads: jcmd {pid} Thread.print")),
         _ if is_postgres(record) => Some(
             "What its backends wait for: SELECT pid, wait_event_type, wait_event, query FROM pg_stat_activity;"
                 .to_owned(),

@@ -339,7 +339,8 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
         ),
     };
     let is_masked = answer::find_mask(record).is_some();
-    let advice = match count_busy_others(record) {
+    let is_crowded = answer::is_crowded(record);
+    let advice = match count_busy_others(record).filter(|_| !is_crowded) {
         _ if is_masked => format!("Allow it more CPUs, {or_fewer}."),
         Some(cpus) => format!(
             "Other programs kept {cpus:.1} CPUs busy: stop or move them (pinwise top), {or_fewer}."

@@ -215,7 +215,9 @@ fn record_totals(summary: &Summary) -> TraceTotals {
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,
         life_s: Some(seconds(
-            summary.life_ns.saturating_sub(waiters::joining_ns(summary)),
+            summary
+                .life_ns
+                .saturating_sub(waiters::uninvolved_ns(summary)),
         )),
         migrations: record_migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
@@ -400,6 +402,7 @@ fn record_thread(listed: &ThreadSummary) -> ThreadRecord {
         shared_s: listed.shared_ns.map(seconds),
         cpus: listed.cpus.iter().map(record_cpu).collect(),
         allowed: listed.allowed.as_ref().map(ToString::to_string),
+        nice: listed.nice,
     }
 }
 

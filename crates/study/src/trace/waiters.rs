@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pinwise_format::{count, count_of, grouped, percent, seconds};
 use pinwise_record::{
-    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, TraceRecord,
-    WakerRecord,
+    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, WakerRecord,
 };
-use pinwise_sched::{BlockedProcess, DATABASE_LOCK, GO_SCHEDULER, Summary, ThreadSummary, Tid};
+use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
+
+use super::runtimes::{TAKES_GIL, TAKES_PYTHON_LOCK, find_uninvolved};
 
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
@@ -29,10 +30,6 @@ const NAMED: usize = 3;
 pub(super) const MIN_WAKES: u64 = 20;
 /// Fewer wake-ups of a thread do not show which others it waits for.
 const MIN_PARTNER_WAKES: u64 = 5;
-/// The function of Python that takes the lock inside its locks, conditions, events and queues.
-pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
-/// The function of Python that takes its global lock.
-pub(super) const TAKES_GIL: &str = "take_gil";
 /// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
 const MOSTLY: f64 = 0.8;
 
@@ -59,16 +56,21 @@ pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
     all.map(record).collect()
 }
 
-/// Time in which threads awaited the end of others, which has no part in what happened: of those
-/// whose life counts.
-pub(super) fn joining_ns(summary: &Summary) -> u64 {
+/// Time in which threads awaited the end of others, or were blocked without a part in what happened:
+/// of those whose life counts.
+pub(super) fn uninvolved_ns(summary: &Summary) -> u64 {
+    let is_uninvolved = find_uninvolved(&summary.blocked);
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
     let joined = seen.filter_map(|(&thread, seen)| {
-        let joins = *seen.looks.get(&pinwise_sched::BlockedIn::Thread)?;
+        let joins = seen.looks.get(&pinwise_sched::BlockedIn::Thread);
+        let joins = joins.copied().unwrap_or(0);
         let mut threads = summary.by_thread.iter();
         let known = threads.find(|known| known.thread == thread)?;
         if known.is_idle(summary.idle_divisor) {
             return None;
+        }
+        if is_uninvolved(seen) {
+            return Some(known.blocked_ns());
         }
         let all: u64 = seen.looks.values().sum();
         let joined = u128::from(known.blocked_ns()) * u128::from(joins) / u128::from(all.max(1));
@@ -90,8 +92,9 @@ fn list_threads(
         times,
     };
     let partners = list_partners(summary);
-    let threads = seen.threads.iter().filter_map(|(&thread, seen)| {
-        let looks = seen.looks.iter();
+    let is_uninvolved = find_uninvolved(&summary.blocked);
+    let threads = seen.threads.iter().filter_map(|(&thread, of_thread)| {
+        let looks = of_thread.looks.iter();
         let parts = rank(looks.map(|(&what, &looks)| (what.into(), looks)));
         let known = known.get(&thread);
         let wakers = known.filter(|_| summary.wakeups.is_some());
@@ -102,14 +105,15 @@ fn list_threads(
         woken_by.truncate(MAX_WAKERS);
         Some(BlockedThread {
             thread,
-            name: seen.name.clone(),
-            looks: seen.looks.values().sum(),
+            name: of_thread.name.clone(),
+            looks: of_thread.looks.values().sum(),
             what: parts.first()?.what.clone(),
             parts,
             // Those that are not listed were awake for less than those that are.
-            is_idle: known.is_none_or(|thread| thread.is_idle(summary.idle_divisor))
-                && !partners.contains(&thread),
-            places: rank_places(&seen.places),
+            is_idle: is_uninvolved(of_thread)
+                || known.is_none_or(|thread| thread.is_idle(summary.idle_divisor))
+                    && !partners.contains(&thread),
+            places: rank_places(&of_thread.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,
         })
@@ -240,9 +244,7 @@ fn count_places<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> Vec<(&'b 
 /// Where threads waited for this most often; empty if that is unknown.
 pub(super) fn main_place<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> &'b str {
     let ranked = count_places(blocked, what);
-    // Other backends of a database are idle meanwhile.
-    let lock = ranked.iter().find(|(place, _)| *place == DATABASE_LOCK);
-    lock.or(ranked.first()).map_or("", |(place, _)| place)
+    ranked.first().map_or("", |(place, _)| place)
 }
 
 /// Functions that say more of a wait than its system call, by the start of their names.
@@ -388,40 +390,6 @@ pub(super) fn describe_wakers(
     ))
 }
 
-/// Is it a program in Go? The kernel shows its threads, not its goroutines.
-pub(super) fn is_go(record: &TraceRecord) -> bool {
-    has_place(record, |place| place == GO_SCHEDULER)
-}
-
-/// Do threads of Python wait for its global lock?
-pub(super) fn is_at_gil(record: &TraceRecord) -> bool {
-    has_place(record, |place| place.starts_with(TAKES_GIL))
-}
-
-/// Is it a process of PostgreSQL?
-pub(super) fn is_postgres(record: &TraceRecord) -> bool {
-    record
-        .threads
-        .iter()
-        .any(|thread| thread.name == "postgres")
-}
-
-/// Does it run in Python's interpreter?
-pub(super) fn is_python(record: &TraceRecord) -> bool {
-    let starts = [TAKES_GIL, TAKES_PYTHON_LOCK];
-    let mut threads = record.threads.iter();
-    threads.any(|thread| thread.name.starts_with("python"))
-        || has_place(record, |place| {
-            place.contains("libpython") || starts.iter().any(|start| place.starts_with(start))
-        })
-}
-
-fn has_place(record: &TraceRecord, is_it: impl Fn(&str) -> bool) -> bool {
-    let threads = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let mut places = threads.flat_map(|thread| &thread.places);
-    places.any(|at| is_it(&at.place))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,7 +435,7 @@ mod tests {
 
     fn ran(thread: i32, cpu_s: f64) -> ThreadRecord {
         let text = include_str!("../../../../tests/data/records/trace.json");
-        let record: TraceRecord = serde_json::from_str(text).unwrap();
+        let record: pinwise_record::TraceRecord = serde_json::from_str(text).unwrap();
         ThreadRecord {
             thread,
             cpu_s,

@@ -138,7 +138,8 @@ impl PolledThread {
         }
         let (cpu, state) = (stat.cpu()?, stat.state()?);
         let is_last = stat.has_ended();
-        let class = stat.policy().map(scheduling_class);
+        let nice = stat.nice().unwrap_or(0);
+        let class = stat.policy().map(|policy| scheduling_class(policy, nice));
         let (user, system) = stat.ticks()?;
         let times = read_file(&mut self.schedstat, self.found, &["schedstat"], buffer)
             .and_then(|text| threads::parse_schedstat(&text));
@@ -198,12 +199,15 @@ impl PolledThread {
     }
 }
 
-const fn scheduling_class(policy: libc::c_int) -> SchedulingClass {
+fn scheduling_class(policy: libc::c_int, nice: i32) -> SchedulingClass {
     match policy {
         libc::SCHED_FIFO | libc::SCHED_RR => SchedulingClass::RealTime,
         libc::SCHED_IDLE => SchedulingClass::Idle,
         libc::SCHED_DEADLINE => SchedulingClass::Deadline,
-        _ => SchedulingClass::Normal,
+        _ => match u8::try_from(nice) {
+            Ok(nice @ 1..) => SchedulingClass::Nice(nice),
+            _ => SchedulingClass::Normal,
+        },
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the time of a program's threads was mostly lost to.
 
 use super::super::blocking::{is_awake, is_deadlock, split_blocked};
+use super::super::runtimes;
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
+use super::find_mask;
 use pinwise_record::{BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord};
 
 /// A cause of this part of a time is the cause of it.
@@ -25,6 +27,8 @@ const TURNS_AWAKE: f64 = 0.85;
 const LARGEST_TURN: f64 = 0.6;
 /// … and other programs, which may have held the second CPU, took less than this part of it.
 const HINDERED: f64 = 0.25;
+/// A collector that runs for a smaller part of the time holds nobody up.
+const COLLECTS: f64 = 0.2;
 /// Threads that take turns wake each other, and then wait for a CPU for less than this part of it.
 const CROWDED: f64 = 0.5;
 
@@ -55,6 +59,12 @@ impl QueuedBy {
             (causes.scheduling_class_s, Self::Class),
         ];
         let total: f64 = all.iter().map(|(part, _)| part).sum();
+        // What others take does not matter where the program's own threads fill all CPUs.
+        let crowded_s = ready_threads(record) - allowed_cpus(record) as f64;
+        let waited_s = record.figures.waits.total_s.unwrap_or(0.0);
+        if crowded_s * record.elapsed_s > MOST * waited_s && waited_s > 0.0 {
+            return Self::OwnThreads;
+        }
         let most = all.into_iter().find(|(part, _)| *part > MOST * total);
         most.map_or(Self::Mixed, |(_, cause)| cause)
     }
@@ -84,6 +94,17 @@ impl QueuedBy {
     }
 }
 
+/// Threads that ran or waited for a CPU, on average.
+pub(super) fn ready_threads(record: &TraceRecord) -> f64 {
+    let waited_s = record.figures.waits.total_s.unwrap_or(0.0);
+    (record.figures.totals.cpu_s + waited_s) / record.elapsed_s
+}
+
+/// The CPUs that the program may use.
+pub(super) fn allowed_cpus(record: &TraceRecord) -> usize {
+    find_mask(record).map_or(record.host.counts.cpus, |mask| mask.len())
+}
+
 /// What is said to limit a program.
 #[derive(Debug)]
 pub(super) enum Cause<'a> {
@@ -103,6 +124,8 @@ pub(super) enum Cause<'a> {
     BusyThread(&'a ThreadRecord),
     /// One thread at a time ran.
     Turns,
+    /// The collector of the Java virtual machine, for this share of the CPU time.
+    Collection(f64),
 }
 
 /// Where the time of all threads went, seconds.
@@ -118,7 +141,7 @@ impl Times {
     pub(super) fn read(record: &TraceRecord) -> Option<Self> {
         let blocked_s = blocked_s(&record.figures)?;
         // What the threads of Go wait for says nothing about its goroutines.
-        let kinds = match waiters::is_go(record) {
+        let kinds = match runtimes::is_go(record) {
             true => Vec::new(),
             false => split_blocked(record),
         };
@@ -153,6 +176,10 @@ impl Times {
 /// The cause of the largest part of the time: of running, queueing and being blocked.
 pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
     let shared = shared(record);
+    let collected_s = runtimes::collector_cpu_s(record);
+    if collected_s >= MOST * times.ran_s && collected_s >= COLLECTS * record.elapsed_s {
+        return Cause::Collection(collected_s / times.ran_s);
+    }
     if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {
         return cause;
     }
@@ -161,7 +188,7 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     }
     // Go parks threads that it does not need: as long as others are awake, they tell nothing.
     let are_parked =
-        waiters::is_go(record) && times.ran_s + times.queued_s >= GO_AWAKE * record.elapsed_s;
+        runtimes::is_go(record) && times.ran_s + times.queued_s >= GO_AWAKE * record.elapsed_s;
     if !are_parked && times.blocked_s > times.ran_s + times.queued_s {
         return match times.kinds.first() {
             Some((BlockedIn::Mutex, _)) if is_deadlock(record) => Cause::Deadlock,
@@ -254,7 +281,7 @@ fn main_wait_for_threads(times: &Times) -> Option<&BlockedIn> {
 /// Do they mostly wait in the function of Python that takes its global lock?
 pub(super) fn wait_for_python(record: &TraceRecord, times: &Times) -> bool {
     main_wait_for_threads(times).is_some_and(|what| {
-        waiters::main_place(&record.blocked, what).starts_with(waiters::TAKES_GIL)
+        waiters::main_place(&record.blocked, what).starts_with(runtimes::TAKES_GIL)
     })
 }
 
@@ -278,7 +305,7 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         Some(causes) => causes.other_processes_s + causes.mask_s + causes.scheduling_class_s,
         None => times.queued_s,
     };
-    (waiters::is_go(record) || main_wait_for_threads(times).is_some())
+    (runtimes::is_go(record) || main_wait_for_threads(times).is_some())
         && times.ran_s >= TURNS * record.elapsed_s
         && times.ran_s <= (1.0 + AT_ONCE) * record.elapsed_s
         && times.ran_s + times.queued_s >= TURNS_AWAKE * record.elapsed_s

@@ -8,6 +8,9 @@ use pinwise_record::{
 
 use super::*;
 
+mod queues;
+mod runtimes;
+
 const ELAPSED_S: f64 = 5.0;
 
 /// A thread that was on CPUs and queued for this long, and what looks found it blocked in.
@@ -403,135 +406,6 @@ fn a_lock_is_named_beside_a_larger_cause() {
 }
 
 #[test]
-fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
-    let looks = [(BlockedIn::Timer, 2)];
-    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.8, &looks));
-    for life in &mut lives {
-        life.wait_s = 2.1;
-    }
-    // Others keep one CPU, so that both threads share the other.
-    let judge = |foreign_s: f64| {
-        let mut record = trace(&lives);
-        record.figures.totals.foreign_cpu_s = Some(foreign_s);
-        record.figures.waits.because = Some(WaitCauses {
-            own_threads_s: 4.2,
-            ..Default::default()
-        });
-        conclude(&mut record);
-        record.answer.unwrap()
-    };
-    let beside = judge(4.15);
-    let start =
-        "Limited by its own work, and short of CPUs, of which other programs kept 0.8 busy: its ";
-    assert!(beside.sentence.starts_with(start), "{beside:?}");
-    assert!(
-        beside
-            .advice
-            .contains("Other programs kept 0.8 CPUs busy: stop or move them"),
-        "{beside:?}"
-    );
-    let alone = judge(0.0);
-    let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
-    assert!(alone.sentence.starts_with(start), "{alone:?}");
-    let advice = "What it runs: pinwise profile --pid 7. Fewer threads may be as fast.";
-    assert_eq!(alone.advice, advice);
-}
-
-#[test]
-fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
-    // A shell waits for its children while they run and wait for CPUs.
-    let waits = |blocked: u64, cpu_s: f64, wait_s: f64| {
-        let looks = [(BlockedIn::Pipe, blocked), (BlockedIn::Timer, blocked)];
-        let mut one = life(20, "worker", cpu_s, &looks);
-        one.wait_s = wait_s;
-        trace(&[one]).answer.unwrap().sentence
-    };
-    let awake = waits(24, 1.0, 1.6);
-    assert!(
-        awake.starts_with("Held up by other programs on its CPUs: it "),
-        "{awake}"
-    );
-    let blocked = waits(33, 0.2, 1.5);
-    let start = "Mostly blocked, and held up by other programs on its CPUs: it ";
-    assert!(blocked.starts_with(start), "{blocked}");
-}
-
-#[test]
-fn a_lock_of_postgresql_is_named_and_its_own_view_advised() {
-    let looks = [(BlockedIn::Condition, 60)];
-    let lives = [20, 21].map(|thread| life(thread, "postgres", 0.4, &looks));
-    let mut record = trace(&lives);
-    name_places(&mut record, "PGSemaphoreLock");
-    conclude(&mut record);
-    let answer = record.answer.unwrap();
-    assert!(
-        answer.sentence.contains("a lightweight lock of PostgreSQL"),
-        "{answer:?}"
-    );
-    assert!(answer.advice.contains("pg_stat_activity"), "{answer:?}");
-}
-
-#[test]
-fn programs_of_go_and_python_are_looked_at_with_their_own_tools() {
-    let looks = [(BlockedIn::Timer, 40), (BlockedIn::Lock, 30)];
-    let lives = [20, 21, 22].map(|thread| life(thread, "server", 0.4, &looks));
-    let mut record = trace(&lives);
-    name_places(&mut record, "Go's scheduler");
-    conclude(&mut record);
-    check(
-        &record,
-        "Its goroutines mostly wait, and not for CPUs: its threads spent 92.0 % of their time \
-         blocked and 8.0 % running.",
-        "/debug/pprof/goroutine?debug=1",
-    );
-    name_places(&mut record, "time_sleep (libpython3.11.so.1.0)");
-    conclude(&mut record);
-    let advice = &record.answer.as_ref().unwrap().advice;
-    assert!(advice.contains("py-spy dump --pid 7"), "{advice}");
-}
-
-#[test]
-fn the_cpus_of_a_pinned_program_are_named() {
-    let mut life = life(7, "service", 1.5, &[(BlockedIn::Timer, 2)]);
-    life.wait_s = 3.4;
-    let mut record = trace(&[life]);
-    record.threads[0].allowed = Some("1".to_owned());
-    conclude(&mut record);
-    let cpus = record.host.counts.cpus;
-    let start =
-        "Held up by other programs on CPU 1, to which its affinity mask keeps it: it spent ";
-    assert!(record.verdict().starts_with(start), "{}", record.verdict());
-    let advice = &record.answer.as_ref().unwrap().advice;
-    let more = format!("taskset -a -cp 0-{} 7", cpus - 1);
-    assert!(advice.contains(&more), "{advice}");
-}
-
-#[test]
-fn threads_that_share_the_cpu_of_their_mask_are_not_held_up_by_others() {
-    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.4, &[(BlockedIn::Timer, 2)]));
-    for life in &mut lives {
-        life.wait_s = 2.5;
-    }
-    let mut record = trace(&lives);
-    for thread in &mut record.threads {
-        thread.allowed = Some("0".to_owned());
-    }
-    // Others keep the second CPU busy.
-    record.figures.totals.foreign_cpu_s = Some(5.0);
-    record.figures.waits.because = Some(WaitCauses {
-        own_threads_s: 5.0,
-        ..Default::default()
-    });
-    conclude(&mut record);
-    check(
-        &record,
-        "Short of CPUs for its own threads on CPU 0, to which its affinity mask keeps it: its threads \
-         spent 50.0 % of their time waiting for a CPU, 48.0 % running and 2.0 % blocked.",
-        "Allow it more CPUs, or use fewer threads.",
-    );
-}
-
-#[test]
 fn a_server_that_runs_requests_is_profiled() {
     let mut record = trace(&[life(7, "redis", 2.1, &[(BlockedIn::Events, 50)])]);
     name_places(&mut record, "clients of port 6379");
@@ -553,20 +427,6 @@ fn one_thread_that_never_blocks_may_spin() {
     let wanted =
         "What it runs: pinwise profile --pid 7; whether it spins: pinwise spin attach --pid 7";
     assert_eq!(advice, wanted);
-}
-
-#[test]
-fn parked_threads_of_go_do_not_hide_its_work() {
-    let looks = [(BlockedIn::Lock, 40)];
-    let lives = [20, 21, 22, 23].map(|thread| Life {
-        wait_s: 0.6,
-        ..life(thread, "server", 0.8, &looks)
-    });
-    let mut record = trace(&lives);
-    name_places(&mut record, "Go's scheduler");
-    conclude(&mut record);
-    let start = "Limited by its own work: ";
-    assert!(record.verdict().starts_with(start), "{}", record.verdict());
 }
 
 #[test]
@@ -601,7 +461,7 @@ fn a_server_whose_master_awaits_signals_may_be_idle() {
         &record,
         "Held up by waiting for 10.0.0.2:9911, or idle, as a server without requests: it spent \
          99.8 % of its time waiting for them.",
-        "ss -tnp dst 10.0.0.2:9911",
+        "ss -tunp dst 10.0.0.2:9911",
     );
 }
 
@@ -615,19 +475,6 @@ fn a_client_is_held_up_by_its_server() {
     name_places(&mut record, "a row or table lock of PostgreSQL");
     conclude(&mut record);
     let start = "Held up by waiting for a row or table lock of PostgreSQL: it spent ";
-    assert!(record.verdict().starts_with(start), "{}", record.verdict());
-}
-
-/// A database whose other backends are idle.
-#[test]
-fn one_backend_at_a_lock_is_named_among_idle_ones() {
-    let lives =
-        [20, 21, 22].map(|thread| life(thread, "postgres", 0.01, &[(BlockedIn::Events, 50)]));
-    let mut record = trace(&lives);
-    name_places(&mut record, "clients of this backend");
-    record.blocked[0].threads[1].places[0].place = "a row or table lock of PostgreSQL".to_owned();
-    conclude(&mut record);
-    let start = "Held up by waiting for a row or table lock of PostgreSQL: its threads spent ";
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
 }
 

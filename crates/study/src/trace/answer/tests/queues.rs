@@ -1,0 +1,132 @@
+//! Programs whose threads wait for CPUs.
+
+use super::*;
+
+#[test]
+fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
+    let looks = [(BlockedIn::Timer, 2)];
+    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.8, &looks));
+    for life in &mut lives {
+        life.wait_s = 2.1;
+    }
+    // Others keep one CPU, so that both threads share the other.
+    let judge = |foreign_s: f64| {
+        let mut record = trace(&lives);
+        record.figures.totals.foreign_cpu_s = Some(foreign_s);
+        record.figures.waits.because = Some(WaitCauses {
+            own_threads_s: 4.2,
+            ..Default::default()
+        });
+        conclude(&mut record);
+        record.answer.unwrap()
+    };
+    let beside = judge(4.15);
+    let start =
+        "Limited by its own work, and short of CPUs, of which other programs kept 0.8 busy: its ";
+    assert!(beside.sentence.starts_with(start), "{beside:?}");
+    assert!(
+        beside
+            .advice
+            .contains("Other programs kept 0.8 CPUs busy: stop or move them"),
+        "{beside:?}"
+    );
+    let alone = judge(0.0);
+    let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
+    assert!(alone.sentence.starts_with(start), "{alone:?}");
+    let advice = "What it runs: pinwise profile --pid 7. Fewer threads may be as fast.";
+    assert_eq!(alone.advice, advice);
+}
+
+#[test]
+fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
+    // A shell waits for its children while they run and wait for CPUs.
+    let waits = |blocked: u64, cpu_s: f64, wait_s: f64| {
+        let looks = [(BlockedIn::Pipe, blocked), (BlockedIn::Timer, blocked)];
+        let mut one = life(20, "worker", cpu_s, &looks);
+        one.wait_s = wait_s;
+        trace(&[one]).answer.unwrap().sentence
+    };
+    let awake = waits(24, 1.0, 1.6);
+    assert!(
+        awake.starts_with("Held up by other programs on its CPUs: it "),
+        "{awake}"
+    );
+    let blocked = waits(33, 0.2, 1.5);
+    let start = "Mostly blocked, and held up by other programs on its CPUs: it ";
+    assert!(blocked.starts_with(start), "{blocked}");
+}
+
+#[test]
+fn the_cpus_of_a_pinned_program_are_named() {
+    let mut life = life(7, "service", 1.5, &[(BlockedIn::Timer, 2)]);
+    life.wait_s = 3.4;
+    let mut record = trace(&[life]);
+    record.threads[0].allowed = Some("1".to_owned());
+    conclude(&mut record);
+    let cpus = record.host.counts.cpus;
+    let start =
+        "Held up by other programs on CPU 1, to which its affinity mask keeps it: it spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let advice = &record.answer.as_ref().unwrap().advice;
+    let more = format!("taskset -a -cp 0-{} 7", cpus - 1);
+    assert!(advice.contains(&more), "{advice}");
+}
+
+#[test]
+fn threads_that_share_the_cpu_of_their_mask_are_not_held_up_by_others() {
+    let mut lives = [20, 21].map(|thread| life(thread, "worker", 2.4, &[(BlockedIn::Timer, 2)]));
+    for life in &mut lives {
+        life.wait_s = 2.5;
+    }
+    let mut record = trace(&lives);
+    for thread in &mut record.threads {
+        thread.allowed = Some("0".to_owned());
+    }
+    // Others keep the second CPU busy.
+    record.figures.totals.foreign_cpu_s = Some(5.0);
+    record.figures.waits.because = Some(WaitCauses {
+        own_threads_s: 5.0,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    check(
+        &record,
+        "Short of CPUs for its own threads on CPU 0, to which its affinity mask keeps it: its threads \
+         spent 50.0 % of their time waiting for a CPU, 48.0 % running and 2.0 % blocked.",
+        "Allow it more CPUs, or use fewer threads.",
+    );
+}
+
+/// Threads that are always ready.
+fn computing(threads: i32, nice: Option<u8>) -> TraceRecord {
+    let lives: Vec<Life> = (0..threads)
+        .map(|thread| Life {
+            wait_s: ELAPSED_S - 0.3,
+            ..life(8 + thread, "cpu", 0.3, &[(BlockedIn::Unknown, 1)])
+        })
+        .collect();
+    let mut record = trace(&lives);
+    record.host.counts.cpus = 2;
+    for thread in &mut record.threads {
+        (thread.nice, thread.allowed) = (nice, Some("0-1".to_owned()));
+    }
+    conclude(&mut record);
+    record
+}
+
+#[test]
+fn more_ready_threads_than_cpus_wait_for_each_other_whoever_else_runs() {
+    let many = computing(16, None);
+    let start = "Short of CPUs for its own threads (16 ready at a time on 2 CPUs): ";
+    assert!(many.verdict().starts_with(start), "{}", many.verdict());
+    let few = computing(2, None).verdict();
+    assert!(few.starts_with("Held up by other programs"), "{few}");
+}
+
+#[test]
+fn a_program_that_yields_by_its_niceness_is_said_to() {
+    let record = computing(1, Some(19));
+    let start = "Held up by other programs on its CPUs, to which it yields at nice 19: ";
+    check(&record, &record.verdict(), "renice -n 0 -p 7");
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
