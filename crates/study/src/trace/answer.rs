@@ -3,7 +3,9 @@
 
 mod cause;
 
-use super::blocking::{advise_runtime, advise_spin_attach, advise_waits, never_blocks};
+use super::blocking::{
+    advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks,
+};
 use super::runtimes::{TAKES_PYTHON_LOCK, is_go, is_python};
 use super::shares::count_busy_others;
 use super::waiters;
@@ -450,6 +452,9 @@ fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
         }
         Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
             advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))
+        }
+        Cause::Waiting(BlockedIn::Child) if times.ran_s < RUNS * times.all_s() => {
+            advise_calls(record)
         }
         Cause::Waiting(BlockedIn::Child) => advise_profile(record, "its children run", ""),
         Cause::Deadlock => advise_stacks(record),

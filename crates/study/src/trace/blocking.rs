@@ -6,7 +6,8 @@ use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, list_active, share_in};
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{
-    BlockedIn, BlockedThread, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
+    BlockedIn, BlockedRecord, BlockedThread, Finding, LowerBound, Severity, ThreadRecord,
+    TraceRecord, TraceSource,
 };
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
@@ -117,10 +118,14 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
 
 /// How to see in which calls a program waits: of each of its processes, since `strace` attaches to no
 /// children that exist already.
-fn advise_calls(record: &TraceRecord) -> Option<String> {
+pub(super) fn advise_calls(record: &TraceRecord) -> Option<String> {
     let target: String = match &record.source {
         TraceSource::Process { pid, .. } => {
-            let others = record.blocked.iter().map(|seen| seen.process);
+            // Those that were there for most of the time may still be there.
+            let looks = |seen: &BlockedRecord| seen.threads.iter().map(|one| one.looks).max();
+            let most = record.blocked.iter().filter_map(looks).max();
+            let lasts = |seen: &&BlockedRecord| looks(seen).map(|looks| 2 * looks) >= most;
+            let others = record.blocked.iter().filter(lasts).map(|seen| seen.process);
             let others = others.filter(|process| process != pid);
             let all = std::iter::once(*pid).chain(others).take(MAX_PROCESSES);
             all.map(|process| format!(" -p {process}")).collect()

@@ -366,6 +366,32 @@ fn a_child_that_does_the_work_is_what_its_parent_waits_for() {
     );
 }
 
+/// A parent whose children sleep, one after the other.
+#[test]
+fn children_that_hardly_run_are_not_profiled_and_those_that_are_gone_not_attached_to() {
+    let lives = [
+        life(7, "main", 0.01, &[(BlockedIn::Child, 50)]),
+        life(20, "sleep", 0.001, &[(BlockedIn::Timer, 2)]),
+        Life {
+            is_idle: true,
+            ..life(21, "helper", 0.001, &[(BlockedIn::Timer, 50)])
+        },
+    ];
+    let mut record = trace(&lives);
+    let seen = record.blocked.remove(0);
+    let apart = seen.threads.iter().map(|thread| BlockedRecord {
+        process: thread.thread,
+        threads: vec![thread.clone()],
+        ..seen.clone()
+    });
+    record.blocked = apart.collect();
+    record.figures.totals.life_s = Some(ELAPSED_S);
+    conclude(&mut record);
+    let start = "Held up by waiting for a child process";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    check(&record, &record.verdict(), "strace -f -c -w -p 7 -p 21, ");
+}
+
 #[test]
 fn threads_that_hand_over_take_turns_even_if_they_mostly_run() {
     let lives = [20, 21].map(|thread| Life {
