@@ -237,6 +237,16 @@ fn count_places<'b>(blocked: &'b [BlockedRecord], what: &BlockedIn) -> Vec<(&'b 
         *sums.entry(&place.place).or_default() += place.looks;
     }
     let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
+    // Most looks found it elsewhere, then.
+    let placed: u64 = ranked.iter().map(|(_, looks)| looks).sum();
+    let parts = list_active(blocked).flat_map(|thread| &thread.parts);
+    let all: u64 = parts
+        .filter(|part| part.what == *what)
+        .map(|part| part.looks)
+        .sum();
+    if 2 * placed < all {
+        return Vec::new();
+    }
     ranked.sort_by_key(|(_, looks)| Reverse(*looks));
     ranked
 }
@@ -431,6 +441,21 @@ mod tests {
             parts: rank(sums.into_iter()),
             threads,
         }]
+    }
+
+    #[test]
+    fn a_place_of_a_few_looks_is_not_that_of_all() {
+        let mut waits = thread(8, "reader", BlockedIn::Timer, 0, &[]);
+        let mut name = |looks: u64| {
+            waits.places = vec![BlockedPlace {
+                what: BlockedIn::Timer,
+                place: "pause".to_owned(),
+                looks,
+            }];
+            name_places(&process(vec![waits.clone()]), &BlockedIn::Timer)
+        };
+        assert_eq!(name(4), "");
+        assert_eq!(name(5), " at pause()");
     }
 
     fn ran(thread: i32, cpu_s: f64) -> ThreadRecord {

@@ -136,10 +136,14 @@ impl WaitPlaces {
         (own.or_else(|| self.describe_futex(pid, call.first)), what)
     }
 
-    /// The function of the program that waits, if it has a name.
+    /// The function of the program that waits, or the library of one without a name.
     pub(in crate::linux) fn find_named(&mut self, pid: i32, call: BlockedCall) -> Option<Box<str>> {
         let (own, _) = self.find_own(pid, call);
-        own.filter(|name| !name.contains(UNNAMED))
+        let own = own?;
+        match own.split_once(UNNAMED) {
+            None => Some(own),
+            Some((file, _)) => file.contains(".so").then(|| file.into()),
+        }
     }
 
     fn find_own(&mut self, pid: i32, call: BlockedCall) -> (Option<Box<str>>, Option<BlockedIn>) {
