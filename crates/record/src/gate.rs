@@ -285,6 +285,15 @@ impl GateBenchmark {
             && high.is_some_and(|high| high < 1.0 + self.min_effect)
     }
 
+    /// May it be slower although it certainly needs no more CPU time? Then it waits longer.
+    #[must_use]
+    pub fn waits_longer(&self) -> bool {
+        let high = self.cpu.as_ref().and_then(|cpu| cpu.high);
+        !self.is_decided_by_cpu()
+            && self.low.is_some_and(|low| low > 1.0)
+            && high.is_some_and(|high| high < 1.0 + self.min_effect)
+    }
+
     /// The median figures of base and head that the outcome is based on, and their unit.
     #[must_use]
     pub fn decisive_medians(&self) -> ([Option<f64>; 2], &str) {

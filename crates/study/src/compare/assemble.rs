@@ -10,6 +10,7 @@ use super::contrast;
 use super::findings;
 use super::limit;
 use super::outcome::ArmState;
+use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
 use super::results::Results;
@@ -407,8 +408,9 @@ fn write_verdict(
 /// Sentences beside the verdict, each after a space.
 fn describe_circumstances(record: &Comparison, look: &Look) -> String {
     let slowdown = companions::describe_slowdown(record).unwrap_or_default();
+    let longer_wait = parts::describe_longer_wait(record);
     let idle_limits = throttling::describe_idle_limits(record);
-    slowdown + &describe_screening(record, look) + &idle_limits
+    slowdown + &longer_wait + &describe_screening(record, look) + &idle_limits
 }
 
 /// The outcome if CPU time decides.

@@ -15,6 +15,7 @@ use pinwise_record::{
 };
 use pinwise_stats::beside::is_other_parallelism;
 use pinwise_stats::confirm::{Contrast, Decision, decide};
+use pinwise_stats::describe::median;
 use pinwise_stats::paired::{Interval, Paired};
 
 /// Ratios of the parts between an arm and the baseline; `None` unless every run has the part.
@@ -203,6 +204,51 @@ pub(super) fn report_waiting(contrast: &ContrastRecord, record: &Comparison) -> 
         "Waiting or parallelism differs; wall-clock time is compared without --metric cpu.";
     let finding = Finding::new("wall_time_differs", Severity::Note, sentence, advice);
     Some(finding.with_evidence("ratio", rest.ratio).with_weight(6))
+}
+
+/// Threads of a program that has one, on average: more show parallelism.
+const ONE_THREAD: f64 = 1.1;
+
+/// Appended to the answer on two programs of one thread: the slower one waits longer, if its CPU time
+/// explains no half of the difference. Empty otherwise.
+pub(super) fn describe_longer_wait(record: &Comparison) -> String {
+    let [contrast] = record.contrasts.as_slice() else {
+        return String::new();
+    };
+    let slower = match contrast.verdict {
+        ContrastVerdict::Slower => &contrast.arm,
+        ContrastVerdict::Faster => &contrast.baseline,
+        _ => return String::new(),
+    };
+    let cpu = contrast.cpu_time.as_ref().filter(|cpu| !cpu.decides);
+    let Some((cpu, interval)) = cpu.and_then(|cpu| Some((cpu, ln_interval(cpu.low, cpu.high)?)))
+    else {
+        return String::new();
+    };
+    let difference = contrast.ratio.ln();
+    let (low, high) = match difference > 0.0 {
+        true => (interval.low, interval.high),
+        false => (-interval.high, -interval.low),
+    };
+    let is_same = low <= 0.0 && high < difference.abs() / 2.0;
+    let has_one_thread = record.arms.iter().all(|arm| {
+        let ready = confirmed_runs(&arm.runs).map(RunRecord::ready_threads);
+        let ready: Option<Vec<f64>> = ready.collect();
+        ready
+            .and_then(|ready| median(&ready))
+            .is_some_and(|ready| ready < ONE_THREAD)
+    });
+    if !is_same
+        || !has_one_thread
+        || !record.metric.is_wall()
+        || differs_in_companion(contrast, record)
+    {
+        return String::new();
+    }
+    format!(
+        " {slower} waits longer: CPU time {}.",
+        cpu.effect.describe_with_interval()
+    )
 }
 
 fn ln_interval(low: Option<f64>, high: Option<f64>) -> Option<Interval> {

@@ -13,7 +13,7 @@ use crate::compare::{Moment, PADDING, Trial};
 use crate::load;
 use pinwise_format::{count, duration, whole_usize};
 use pinwise_machine::{CommandRunner, MachineError, Output};
-use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
+use pinwise_record::{GateOutcome, GateRecord, Phase, RunRecord, Stopped};
 use pinwise_stats::fixed_width::FixedWidth;
 use pinwise_stats::regression::{Regression, Standing};
 use pinwise_stats::verdict::ROOM;
@@ -63,7 +63,7 @@ struct Engine<'a> {
     round: Vec<usize>,
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
-    has_warned: bool,
+    is_first_round: bool,
     /// When the record was last shown, since the start of the gate.
     shown_at: Option<Duration>,
 }
@@ -104,7 +104,7 @@ impl<'a> Engine<'a> {
             order: ChaCha8Rng::seed_from_u64(plan.seed),
             round: Vec::new(),
             last: None,
-            has_warned: false,
+            is_first_round: true,
             shown_at: None,
             plan,
             machine,
@@ -145,6 +145,15 @@ impl<'a> Engine<'a> {
                 }
             }
             self.report(record);
+            // Whatever the others do, the gate cannot pass.
+            if self.is_first_round
+                && record
+                    .benchmarks_with(&GateOutcome::Failed)
+                    .next()
+                    .is_some()
+            {
+                return Ok(Stopped::Failed);
+            }
             self.warn_if_budget_is_short();
         }
     }
@@ -176,10 +185,10 @@ impl<'a> Engine<'a> {
 
     /// Warns after the first round if the budget is too short for verdicts.
     fn warn_if_budget_is_short(&mut self) {
-        let Some(left) = self.time_left().filter(|_| !self.has_warned) else {
+        let was_first_round = std::mem::take(&mut self.is_first_round);
+        let Some(left) = self.time_left().filter(|_| was_first_round) else {
             return;
         };
-        self.has_warned = true;
         let active = || {
             self.states
                 .iter()

@@ -167,21 +167,31 @@ fn a_short_budget_is_warned_of_and_spent_on_some_benchmarks() {
 }
 
 #[test]
-fn benchmarks_that_cannot_be_judged_do_not_stop_the_others() {
-    let mut suite = ["same", "broken", "gone", "new"]
-        .map(plan_benchmark)
-        .to_vec();
-    suite[2].head = None;
-    suite[3].base = None;
+fn benchmarks_that_one_build_lacks_do_not_stop_the_others() {
+    let mut suite = ["same", "gone", "new"].map(plan_benchmark).to_vec();
+    suite[1].head = None;
+    suite[2].base = None;
     let record = gate(suite, 60, 1);
     assert_eq!(*outcome(&record, "same"), GateOutcome::Passed);
-    assert_eq!(*outcome(&record, "broken"), GateOutcome::Failed);
     assert_eq!(*outcome(&record, "gone"), GateOutcome::Missing);
     assert_eq!(*outcome(&record, "new"), GateOutcome::New);
     assert_eq!(record.verdict.decision, GateDecision::Broken);
+    assert!(record.findings.iter().any(|found| found.check == "new"));
+}
+
+#[test]
+fn a_benchmark_that_fails_at_once_ends_the_gate() {
+    let record = gate(
+        ["same", "broken", "slow"].map(plan_benchmark).to_vec(),
+        60,
+        1,
+    );
+    assert_eq!(*outcome(&record, "broken"), GateOutcome::Failed);
+    assert_eq!(*outcome(&record, "slow"), GateOutcome::Undecided);
+    assert_eq!(record.verdict.decision, GateDecision::Broken);
+    assert_eq!(record.stopped, Some(Stopped::Failed));
     let problem = record.benchmarks[1].problem.as_deref().unwrap();
     assert!(problem.starts_with("it fails in head: "), "{problem}");
-    assert!(record.findings.iter().any(|found| found.check == "new"));
 }
 
 #[test]

@@ -100,8 +100,7 @@ fn describe_undecided(
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
         format!(", CPU time {}", describe_change(Some(&cpu.effect)))
     });
-    // What needs no more CPU time and is slower waits longer.
-    let waits = match entry.is_open_but_for_cpu() && entry.low.is_some_and(|low| low > 1.0) {
+    let waits = match entry.waits_longer() {
         true => ": it waits longer",
         false => "",
     };
@@ -134,6 +133,9 @@ fn describe_slowdown(entry: &GateBenchmark) -> String {
     }
     match entry.cpu.as_ref().filter(|cpu| cpu.decides) {
         Some(cpu) => format!("{} of CPU time", effect_range(Some(&cpu.effect))),
+        None if entry.waits_longer() => {
+            format!("{} (it waits longer)", effect_range(entry.effect.as_ref()))
+        }
         None => effect_range(entry.effect.as_ref()),
     }
 }
@@ -324,7 +326,13 @@ pub(super) fn write_advice(
             };
             format!("{change} A real slowdown shows up again when the gate is repeated.")
         }
-        GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
+        GateDecision::Broken => {
+            let rest = match record.stopped {
+                Some(Stopped::Failed) => " The others were not measured.",
+                _ => "",
+            };
+            format!("Fix what fails, or leave it out of the suite.{rest}")
+        }
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
             let by_cpu = describe_cpu_time(record);

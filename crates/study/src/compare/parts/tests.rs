@@ -57,6 +57,34 @@ fn time_of_threads_is_split_into_running_queued_and_blocked() {
 }
 
 #[test]
+fn a_slower_program_with_the_same_cpu_time_waits_longer() {
+    let text = include_str!("../../../../../tests/data/records/comparison.json");
+    let mut record: Comparison = serde_json::from_str(text).unwrap();
+    record.contrasts.truncate(1);
+    record.metric.name = "wall".to_owned();
+    let arm = record.contrasts[0].arm.clone();
+    let mut describe = |verdict: ContrastVerdict, ratio: f64, high: f64, threads: f64| {
+        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+            (run.wall_s, run.user_s, run.sys_s) = (1.0, Some(threads / 2.0), Some(0.0));
+            run.queued_s = Some(threads / 2.0);
+        }
+        let contrast = &mut record.contrasts[0];
+        (contrast.verdict, contrast.ratio) = (verdict, ratio);
+        contrast.cpu_time = Some(ComponentRecord::new(1.0, Some(0.999), Some(high)));
+        describe_longer_wait(&record)
+    };
+    let said = describe(ContrastVerdict::Slower, 1.1, 1.002, 0.8);
+    let end = "waits longer: CPU time ±0 % (−0.1 to +0.2 %).";
+    assert_eq!(said, format!(" {arm} {end}"));
+    let faster = describe(ContrastVerdict::Faster, 0.9, 1.002, 0.8);
+    assert!(faster.ends_with(end) && !faster.contains(&arm), "{faster}");
+    // CPU time may be half of it; of threads side by side it says nothing.
+    assert_eq!(describe(ContrastVerdict::Slower, 1.1, 1.06, 0.8), "");
+    assert_eq!(describe(ContrastVerdict::Slower, 1.1, 1.002, 1.9), "");
+    assert_eq!(describe(ContrastVerdict::Undecided, 1.1, 1.002, 0.8), "");
+}
+
+#[test]
 fn a_caveat_on_load_does_not_withhold_cpu_time_but_one_on_order_does() {
     let text = include_str!("../../../../../tests/data/records/comparison.json");
     let record: Comparison = serde_json::from_str(text).unwrap();
