@@ -344,6 +344,8 @@ fn write_verdict(
         |cpu| judge_by_cpu_time(cpu, setting.baseline),
     );
     let best = find_best_column(outcome, setting).map(|column| columns[column]);
+    let roomier = best.and_then(|arm| recommendation::find_roomier(record, arm));
+    let best = roomier.or(best);
     record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
@@ -354,6 +356,9 @@ fn write_verdict(
         Some(_) => record.contrasts[0].sentence.clone(),
         None => answer.describe(is_recommended),
     };
+    if let Some(arm) = roomier {
+        sentence += &recommendation::describe_roomier(record, arm);
+    }
     sentence += &describe_circumstances(record, look);
     let limit_conclusion = match outcome {
         ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, choice, setting),

@@ -3,7 +3,8 @@
 
 use pinwise_format::{count, percent, shell};
 use pinwise_record::{
-    Arm, Comparison, ContrastRecord, MetricRecord, NotRecommended, PlacementKind, RunRecord,
+    Arm, Comparison, ContrastRecord, ContrastVerdict, MetricRecord, NotRecommended, PlacementKind,
+    RunRecord,
 };
 use pinwise_stats::confirm::{Contrast, Look};
 use pinwise_stats::describe::median;
@@ -47,6 +48,34 @@ pub(super) fn withhold_recommendation(
     let cpus = record.host.counts.cpus;
     withhold_after_runs(runs, &record.metric, cpus, [&record.id, &arm.name])
         .or_else(|| withhold_small_gain(record, arm, contrast?))
+}
+
+/// An arm to recommend in place of the best one, if that is withheld because it leaves the program no
+/// other core: as estimated it gains as much, within the smallest effect of interest, and is not.
+pub(super) fn find_roomier(record: &Comparison, best: usize) -> Option<usize> {
+    let (reason, _) = withhold_recommendation(record, Some(best))?;
+    let find = |arm: &Arm| record.contrasts.iter().find(|c| c.arm == arm.name);
+    let gain = find(&record.arms[best])?.ratio;
+    let mut others = 0..record.arms.len();
+    let is_as_good = |&other: &usize| {
+        find(&record.arms[other]).is_some_and(|contrast| {
+            contrast.verdict == ContrastVerdict::Faster
+                && contrast.ratio <= gain * (1.0 + record.plan.min_effect)
+        }) && withhold_recommendation(record, Some(other)).is_none()
+    };
+    (reason == NotRecommended::QuietOnly)
+        .then(|| others.find(is_as_good))
+        .flatten()
+}
+
+/// Appended to the answer: why this arm is recommended and not the best one.
+pub(super) fn describe_roomier(record: &Comparison, arm: usize) -> String {
+    let arm = &record.arms[arm];
+    format!(
+        " {} gains as much, as estimated, and has {}, to move away from busy programs.",
+        arm.name,
+        count(arm.placement.cores, "core")
+    )
 }
 
 /// Why a small gain that was measured only on a quiet machine is not recommended.
@@ -160,6 +189,45 @@ mod tests {
     use pinwise_stats::paired::Interval;
 
     use super::*;
+
+    #[test]
+    fn an_arm_that_leaves_no_other_core_gives_way_to_one_as_good_that_does() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.arms.truncate(3);
+        let baseline = record
+            .arms
+            .iter()
+            .position(|arm| arm.name == record.baseline);
+        let baseline = baseline.unwrap();
+        let mut others = (0..3).filter(|arm| *arm != baseline);
+        let (narrow, roomy) = (others.next().unwrap(), others.next().unwrap());
+        let contrast = record.contrasts[0].clone();
+        record.contrasts.clear();
+        for (arm, cores, ratio) in [(baseline, 8, 1.0), (narrow, 4, 0.924), (roomy, 8, 0.927)] {
+            record.arms[arm].placement.cores = cores;
+            record.arms[arm].placement.kind = PlacementKind::Confined;
+            for run in &mut record.arms[arm].runs {
+                (run.wall_s, run.user_s, run.sys_s) = (1.0, Some(4.0), Some(0.0));
+                run.foreign_cpu_s = Some(0.0);
+            }
+            if arm != baseline {
+                record.contrasts.push(ContrastRecord {
+                    arm: record.arms[arm].name.clone(),
+                    verdict: ContrastVerdict::Faster,
+                    ratio,
+                    depends_on_load: false,
+                    load_levels: None,
+                    ..contrast.clone()
+                });
+            }
+        }
+        assert_eq!(find_roomier(&record, narrow), Some(roomy));
+        assert_eq!(find_roomier(&record, roomy), None);
+        // It must gain as much.
+        record.contrasts[1].ratio = 0.95;
+        assert_eq!(find_roomier(&record, narrow), None);
+    }
 
     #[test]
     fn a_gain_whose_size_alone_depends_on_load_is_one() {
