@@ -237,6 +237,34 @@ impl ThreadSummary {
     pub fn blocked_ns(&self) -> u64 {
         self.life_ns.saturating_sub(self.awake_ns())
     }
+
+    /// Adds later figures of the same thread.
+    pub(super) fn merge(&mut self, later: Self) {
+        let sum =
+            |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
+        self.life_ns += later.life_ns;
+        self.cpu_ns += later.cpu_ns;
+        self.wakers.merge(later.wakers);
+        sum(&mut self.wait_ns, later.wait_ns);
+        self.is_wait_lower_bound |= later.is_wait_lower_bound;
+        sum(&mut self.switches, later.switches);
+        sum(&mut self.preemptions, later.preemptions);
+        sum(&mut self.shared_ns, later.shared_ns);
+        self.migrations.merge(&later.migrations);
+        for (cpu, ns) in later.cpus {
+            match self.cpus.iter_mut().find(|(other, _)| *other == cpu) {
+                Some((_, sum)) => *sum += ns,
+                None => self.cpus.push((cpu, ns)),
+            }
+        }
+        self.cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.process = self.process.or(later.process);
+        if self.name.is_empty() {
+            self.name = later.name;
+        }
+        self.allowed = later.allowed.or(self.allowed.take());
+        self.nice = later.nice.or(self.nice);
+    }
 }
 
 /// Who woke a thread.
@@ -284,36 +312,6 @@ impl Wakers {
             self.threads.push((waker, times));
         }
         has_room
-    }
-}
-
-impl ThreadSummary {
-    /// Adds later figures of the same thread.
-    pub(super) fn merge(&mut self, later: Self) {
-        let sum =
-            |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
-        self.life_ns += later.life_ns;
-        self.cpu_ns += later.cpu_ns;
-        self.wakers.merge(later.wakers);
-        sum(&mut self.wait_ns, later.wait_ns);
-        self.is_wait_lower_bound |= later.is_wait_lower_bound;
-        sum(&mut self.switches, later.switches);
-        sum(&mut self.preemptions, later.preemptions);
-        sum(&mut self.shared_ns, later.shared_ns);
-        self.migrations.merge(&later.migrations);
-        for (cpu, ns) in later.cpus {
-            match self.cpus.iter_mut().find(|(other, _)| *other == cpu) {
-                Some((_, sum)) => *sum += ns,
-                None => self.cpus.push((cpu, ns)),
-            }
-        }
-        self.cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        self.process = self.process.or(later.process);
-        if self.name.is_empty() {
-            self.name = later.name;
-        }
-        self.allowed = later.allowed.or(self.allowed.take());
-        self.nice = later.nice.or(self.nice);
     }
 }
 

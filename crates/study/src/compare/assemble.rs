@@ -343,9 +343,7 @@ fn write_verdict(
         || answer.outcome(),
         |cpu| judge_by_cpu_time(cpu, setting.baseline),
     );
-    let best = find_best_column(outcome, setting).map(|column| columns[column]);
-    let roomier = best.and_then(|arm| recommendation::find_roomier(record, arm));
-    let best = roomier.or(best);
+    let (best, roomier) = choose_arm(record, find_best_column(outcome, setting), columns);
     record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
@@ -356,9 +354,7 @@ fn write_verdict(
         Some(_) => record.contrasts[0].sentence.clone(),
         None => answer.describe(is_recommended),
     };
-    if let Some(arm) = roomier {
-        sentence += &recommendation::describe_roomier(record, arm);
-    }
+    sentence += &recommendation::describe_roomier(record, roomier);
     sentence += &describe_circumstances(record, look);
     let limit_conclusion = match outcome {
         ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, choice, setting),
@@ -425,6 +421,17 @@ fn judge_by_cpu_time(cpu: &Contrast, baseline: usize) -> ComparisonOutcome {
         Decision::Same => ComparisonOutcome::Same,
         Decision::Slower | Decision::Undecided => ComparisonOutcome::Best(baseline),
     }
+}
+
+/// The arm to recommend; and once more if it is not the best one, but has more room.
+fn choose_arm(
+    record: &Comparison,
+    best: Option<usize>,
+    columns: &[usize],
+) -> (Option<usize>, Option<usize>) {
+    let best = best.map(|column| columns[column]);
+    let roomier = best.and_then(|arm| recommendation::find_roomier(record, arm));
+    (roomier.or(best), roomier)
 }
 
 const fn find_best_column(outcome: ComparisonOutcome, setting: &Setting<'_>) -> Option<usize> {

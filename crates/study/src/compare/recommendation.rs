@@ -68,9 +68,11 @@ pub(super) fn find_roomier(record: &Comparison, best: usize) -> Option<usize> {
         .flatten()
 }
 
-/// Appended to the answer: why this arm is recommended and not the best one.
-pub(super) fn describe_roomier(record: &Comparison, arm: usize) -> String {
-    let arm = &record.arms[arm];
+/// Appended to the answer: why this arm is recommended and not the best one; empty without one.
+pub(super) fn describe_roomier(record: &Comparison, arm: Option<usize>) -> String {
+    let Some(arm) = arm.map(|arm| &record.arms[arm]) else {
+        return String::new();
+    };
     format!(
         " {} gains as much, as estimated, and has {}, to move away from busy programs.",
         arm.name,

@@ -1,21 +1,19 @@
 //! Where the time of a program's threads went, and the largest cause of that, in one sentence: what
 //! somebody with a slow program wants to know. It judges nothing that the findings do not.
 
+mod advice;
 mod cause;
 
-use super::blocking::{
-    advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks,
-};
 use super::runtimes::{TAKES_PYTHON_LOCK, is_go, is_python};
 use super::shares::count_busy_others;
 use super::waiters;
+use advice::advise;
 use cause::{
     Cause, QueuedBy, Times, allowed_cpus, find_cause, list_others, ready_threads, wait_for_python,
 };
 use pinwise_format::{count, join_words, lower_first, percent};
 use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
-    TraceTier,
 };
 use pinwise_topology::CpuSet;
 use std::net::SocketAddr;
@@ -382,137 +380,6 @@ fn about(figures: &TraceFigures) -> &'static str {
         true => "about ",
         false => "",
     }
-}
-
-/// What to do about it: the advice of the finding on it, or how to see more.
-fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
-    let by = match cause {
-        Cause::Queued(by) => Some(*by),
-        Cause::Work if times.is_much_queued() => Some(QueuedBy::main_cause(record)),
-        Cause::OneThread(thread) | Cause::BusyThread(thread)
-            if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
-        {
-            Some(QueuedBy::main_cause(record))
-        }
-        _ => None,
-    };
-    let checks: &[&str] = match (by, cause) {
-        (Some(by), _) => &[by.check(), "queued", "other_processes"],
-        (None, Cause::Work) => &["yielding"],
-        (None, Cause::SharedCores(_)) => &["avoidable_smt_sharing"],
-        (None, Cause::Lock) => &["lock_waits"],
-        (None, Cause::Waiting(BlockedIn::Child)) => &[],
-        (None, Cause::Waiting(what))
-            if find_server(record, what).is_some() || runs_requests(record, times, what) =>
-        {
-            &[]
-        }
-        (None, Cause::Waiting(_) | Cause::Blocked) => &["blocked"],
-        (None, _) => &[],
-    };
-    let advised = checks.iter().find_map(|check| find_advice(record, check));
-    // What does not exist has no functions.
-    let is_simulated = record.tier == TraceTier::Simulated;
-    let with_spin_attach = |profile: String| match record.source.target() {
-        Some(target) => format!("{profile}; whether it spins: pinwise spin attach {target}"),
-        None => profile,
-    };
-    let more = match cause {
-        Cause::Queued(QueuedBy::Others | QueuedBy::OwnThreads) if find_mask(record).is_some() => {
-            advise_mask(record)
-        }
-        Cause::Queued(QueuedBy::Others) if find_nice(record).is_some() => Some(format!(
-            "Or let it yield less: renice -n 0 -p {}",
-            write_pid(record)
-        )),
-        Cause::Queued(_) if times.is_much_at_lock() => find_advice(record, "lock_waits"),
-        Cause::Queued(_) => advise_spin_attach(record),
-        _ if is_simulated => None,
-        Cause::Work if advised.is_some() && times.is_much_queued() => {
-            let profile = advise_profile(record, "it runs", "");
-            let said: Vec<String> = profile.into_iter().chain(advised).collect();
-            return said.join(". ");
-        }
-        _ if advised.is_some() => None,
-        Cause::Work if times.is_much_at_lock() => find_advice(record, "lock_waits"),
-        Cause::Work if !never_blocks(record) => advise_profile(record, "it runs", ""),
-        Cause::Work => advise_profile(record, "it runs", "").map(with_spin_attach),
-        Cause::OneThread(thread) | Cause::BusyThread(thread) => {
-            // Children are profiled by themselves.
-            let is_own = matches!(record.source, TraceSource::Process { pid, .. } if thread.process == Some(pid));
-            let option = match is_own {
-                true => format!(" --thread {}", thread.thread),
-                false => String::new(),
-            };
-            let profile = advise_profile(record, "that thread runs", &option);
-            match never_blocks(record) {
-                true => profile.map(with_spin_attach),
-                false => profile,
-            }
-        }
-        Cause::Turns | Cause::Waiting(BlockedIn::Condition | BlockedIn::Lock) => {
-            advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))
-        }
-        Cause::Waiting(BlockedIn::Child) if times.ran_s < RUNS * times.all_s() => {
-            advise_calls(record)
-        }
-        Cause::Waiting(BlockedIn::Child) => advise_profile(record, "its children run", ""),
-        Cause::Deadlock => advise_stacks(record),
-        Cause::Waiting(what) => match find_server(record, what) {
-            None if runs_requests(record, times, what) => advise_profile(record, "it runs", ""),
-            Some(server) => Some(format!(
-                "Look at what answers at {server}; the connections: ss -tunp dst {server}"
-            )),
-            None => advise_waits(record),
-        },
-        Cause::Blocked | Cause::Lock => advise_waits(record),
-        Cause::SharedCores(_) => None,
-        Cause::Collection(_) => Some(format!(
-            "Give it a larger heap (-Xmx), or allocate less; what fills the heap: jcmd {} GC.class_histogram",
-            write_pid(record)
-        )),
-    };
-    let said: Vec<String> = advised.into_iter().chain(more).collect();
-    said.join(" ")
-}
-
-/// The advice of the finding with this name.
-fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
-    let mut findings = record.findings.iter();
-    let found = findings.find(|finding| finding.check == check && !finding.advice.is_empty())?;
-    Some(found.advice.clone())
-}
-
-/// How to see who holds the locks.
-fn advise_stacks(record: &TraceRecord) -> Option<String> {
-    Some(format!(
-        "All stacks: gdb -p {} -batch -ex 'thread apply all bt'",
-        write_pid(record)
-    ))
-}
-
-/// The process in a command to copy; that of a command is gone by now.
-fn write_pid(record: &TraceRecord) -> String {
-    match record.source {
-        TraceSource::Process { pid, .. } => pid.to_string(),
-        _ => "PID".to_owned(),
-    }
-}
-
-/// How to give a process the CPUs that its mask keeps it from.
-fn advise_mask(record: &TraceRecord) -> Option<String> {
-    let TraceSource::Process { pid, .. } = record.source else {
-        return None;
-    };
-    let last = record.host.counts.cpus.checked_sub(1)?;
-    Some(format!(
-        "Or allow it more CPUs: taskset -a -cp 0-{last} {pid}"
-    ))
-}
-
-fn advise_profile(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
-    let target = record.source.target()?;
-    Some(format!("What {what}: pinwise profile {target}{options}"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,158 @@
+//! What to do about the largest cause, as a sentence with a command to copy.
+
+use super::super::blocking::{
+    advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks,
+};
+use super::cause::{Cause, QueuedBy, Times};
+use super::{RUNS, find_mask, find_nice, find_server, runs_requests};
+use pinwise_record::{BlockedIn, TraceRecord, TraceSource, TraceTier};
+
+/// What to do about it: the advice of the finding on it, or how to see more.
+pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> String {
+    let checks = list_checks(record, times, cause);
+    let advised = checks.iter().find_map(|check| find_advice(record, check));
+    // What does not exist has no functions.
+    let is_simulated = record.tier == TraceTier::Simulated;
+    let more = match cause {
+        Cause::Queued(by) => advise_on_queue(record, times, *by),
+        _ if is_simulated => None,
+        Cause::Work if advised.is_some() && times.is_much_queued() => {
+            let profile = advise_profile(record, "it runs", "");
+            let said: Vec<String> = profile.into_iter().chain(advised).collect();
+            return said.join(". ");
+        }
+        _ if advised.is_some() => None,
+        Cause::Work if times.is_much_at_lock() => find_advice(record, "lock_waits"),
+        Cause::Work => advise_profile_or_spin(record, "it runs", ""),
+        Cause::OneThread(thread) | Cause::BusyThread(thread) => {
+            // Children are profiled by themselves.
+            let is_own = matches!(record.source, TraceSource::Process { pid, .. } if thread.process == Some(pid));
+            let option = match is_own {
+                true => format!(" --thread {}", thread.thread),
+                false => String::new(),
+            };
+            advise_profile_or_spin(record, "that thread runs", &option)
+        }
+        Cause::Turns => advise_on_threads(record),
+        Cause::Waiting(what) => advise_on_wait(record, times, what),
+        Cause::Deadlock => advise_stacks(record),
+        Cause::Blocked | Cause::Lock => advise_waits(record),
+        Cause::SharedCores(_) => None,
+        Cause::Collection(_) => Some(format!(
+            "Give it a larger heap (-Xmx), or allocate less; what fills the heap: jcmd {} GC.class_histogram",
+            write_pid(record)
+        )),
+    };
+    let said: Vec<String> = advised.into_iter().chain(more).collect();
+    said.join(" ")
+}
+
+/// The findings that may have the advice, by name.
+fn list_checks(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Vec<&'static str> {
+    let by = match cause {
+        Cause::Queued(by) => Some(*by),
+        Cause::Work if times.is_much_queued() => Some(QueuedBy::main_cause(record)),
+        Cause::OneThread(thread) | Cause::BusyThread(thread)
+            if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
+        {
+            Some(QueuedBy::main_cause(record))
+        }
+        _ => None,
+    };
+    match (by, cause) {
+        (Some(by), _) => vec![by.check(), "queued", "other_processes"],
+        (None, Cause::Work) => vec!["yielding"],
+        (None, Cause::SharedCores(_)) => vec!["avoidable_smt_sharing"],
+        (None, Cause::Lock) => vec!["lock_waits"],
+        (None, Cause::Waiting(BlockedIn::Child)) => Vec::new(),
+        (None, Cause::Waiting(what))
+            if find_server(record, what).is_some() || runs_requests(record, times, what) =>
+        {
+            Vec::new()
+        }
+        (None, Cause::Waiting(_) | Cause::Blocked) => vec!["blocked"],
+        (None, _) => Vec::new(),
+    }
+}
+
+fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<String> {
+    match by {
+        QueuedBy::Others | QueuedBy::OwnThreads if find_mask(record).is_some() => {
+            advise_mask(record)
+        }
+        QueuedBy::Others if find_nice(record).is_some() => Some(format!(
+            "Or let it yield less: renice -n 0 -p {}",
+            write_pid(record)
+        )),
+        _ if times.is_much_at_lock() => find_advice(record, "lock_waits"),
+        _ => advise_spin_attach(record),
+    }
+}
+
+/// What to do about threads that wait for each other.
+fn advise_on_threads(record: &TraceRecord) -> Option<String> {
+    advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))
+}
+
+fn advise_on_wait(record: &TraceRecord, times: &Times, what: &BlockedIn) -> Option<String> {
+    match (what, find_server(record, what)) {
+        (BlockedIn::Condition | BlockedIn::Lock, _) => advise_on_threads(record),
+        (BlockedIn::Child, _) if times.ran_s < RUNS * times.all_s() => advise_calls(record),
+        (BlockedIn::Child, _) => advise_profile(record, "its children run", ""),
+        (_, Some(server)) => Some(format!(
+            "Look at what answers at {server}; the connections: ss -tunp dst {server}"
+        )),
+        (_, None) if runs_requests(record, times, what) => advise_profile(record, "it runs", ""),
+        (_, None) => advise_waits(record),
+    }
+}
+
+/// How to see what runs, and whether it spins if that may be.
+fn advise_profile_or_spin(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
+    let profile = advise_profile(record, what, options)?;
+    Some(match record.source.target() {
+        Some(target) if never_blocks(record) => {
+            format!("{profile}; whether it spins: pinwise spin attach {target}")
+        }
+        _ => profile,
+    })
+}
+
+/// The advice of the finding with this name.
+fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
+    let mut findings = record.findings.iter();
+    let found = findings.find(|finding| finding.check == check && !finding.advice.is_empty())?;
+    Some(found.advice.clone())
+}
+
+/// How to see who holds the locks.
+fn advise_stacks(record: &TraceRecord) -> Option<String> {
+    Some(format!(
+        "All stacks: gdb -p {} -batch -ex 'thread apply all bt'",
+        write_pid(record)
+    ))
+}
+
+/// The process in a command to copy; that of a command is gone by now.
+fn write_pid(record: &TraceRecord) -> String {
+    match record.source {
+        TraceSource::Process { pid, .. } => pid.to_string(),
+        _ => "PID".to_owned(),
+    }
+}
+
+/// How to give a process the CPUs that its mask keeps it from.
+fn advise_mask(record: &TraceRecord) -> Option<String> {
+    let TraceSource::Process { pid, .. } = record.source else {
+        return None;
+    };
+    let last = record.host.counts.cpus.checked_sub(1)?;
+    Some(format!(
+        "Or allow it more CPUs: taskset -a -cp 0-{last} {pid}"
+    ))
+}
+
+fn advise_profile(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
+    let target = record.source.target()?;
+    Some(format!("What {what}: pinwise profile {target}{options}"))
+}
