@@ -18,6 +18,8 @@ const MIN_WORK_SHARE: f64 = 0.05;
 const UNSEEN: &str = "Waits through function pointers, several queues, a lock for each look, short \
                       sleeps, system calls that do not poll or receive, interpreters or a JVM's \
                       first compilers count as work.";
+/// A PAUSE in a loop that takes this many times as long as alone is explained.
+const MAX_HINT_RATIO: f64 = 2.0;
 /// The most threads, and lines of code of a place, that are shown.
 const MAX_THREADS: usize = 8;
 const MAX_LINES: usize = 8;
@@ -39,7 +41,7 @@ pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String
         .filter(|place| place.share >= MIN_SHARE);
     let shown: Vec<&SpinPlace> = shown.take(MAX_PLACES).collect();
     for (at, place) in shown.iter().enumerate() {
-        out += &describe_place(at + 1, place, palette);
+        out += &describe_place(at + 1, place, record.pause_ns, palette);
     }
     let left = record.places.len() - shown.len();
     if left > 0 {
@@ -138,7 +140,12 @@ fn format_shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String
     out
 }
 
-fn describe_place(number: usize, place: &SpinPlace, palette: Palette) -> String {
+fn describe_place(
+    number: usize,
+    place: &SpinPlace,
+    pause_ns: Option<f64>,
+    palette: Palette,
+) -> String {
     let module = place
         .module
         .as_deref()
@@ -165,13 +172,7 @@ fn describe_place(number: usize, place: &SpinPlace, palette: Palette) -> String 
         place
             .gap_hints
             .map(|gap| format!("{} between looks", count_of(gap, "PAUSE", "PAUSEs"))),
-        place.hint_ns_seen.map(|ns| {
-            format!(
-                "one PAUSE took {} there, including its share of the loop ({} pairs of samples)",
-                nanoseconds(ns),
-                place.hint_ns_pairs
-            )
-        }),
+        describe_hint_seen(place, pause_ns),
     ];
     for line in lines.into_iter().flatten() {
         out += &format!("{}\n", paragraph("   ", "   ", &line));
@@ -210,6 +211,24 @@ fn describe_place(number: usize, place: &SpinPlace, palette: Palette) -> String 
         out += &format!("{}\n", paragraph("   ", "     ", &line));
     }
     out
+}
+
+/// What a hint took in the loop. If it contradicts the hint's cost on this machine, the sentence
+/// says so.
+fn describe_hint_seen(place: &SpinPlace, pause_ns: Option<f64>) -> Option<String> {
+    let ns = place.hint_ns_seen?;
+    let took = format!(
+        "one PAUSE took {} there, including its share of the loop ({} pairs of samples)",
+        nanoseconds(ns),
+        place.hint_ns_pairs
+    );
+    let ratio = pause_ns.map(|alone| ns / alone);
+    Some(match ratio.filter(|ratio| *ratio > MAX_HINT_RATIO) {
+        Some(ratio) => format!(
+            "{took}: {ratio:.1} times what it takes alone, so the rest of the loop, the core's other thread or a hypervisor takes most of it"
+        ),
+        None => took,
+    })
 }
 
 fn format_threads_table(record: &SpinAttachRecord) -> String {
@@ -320,9 +339,19 @@ mod tests {
         let is_shown = |c: char| c == '\n' || !c.is_control();
         assert!(text.chars().all(is_shown), "{text:?}");
         assert!(text.contains("12,345,678 PAUSEs"), "{text}");
+        assert!(!text.contains("times what it takes alone"), "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
+    }
+    #[test]
+    fn a_hint_that_takes_much_longer_than_alone_is_explained() {
+        let mut record = hostile_record();
+        record.places[0].hint_ns_seen = Some(120.0);
+        let text = render_spin_attach(&record, Palette::new(false));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let said = "one PAUSE took 120 ns there, including its share of the loop (9 pairs of samples): 3.0 times what it takes alone";
+        assert!(words.join(" ").contains(said), "{text}");
     }
 }

@@ -16,6 +16,9 @@ const MAX_QUARTILE_DISTANCE: f64 = 0.1;
 /// A time that differs by more than this factor from a PAUSE measured on the machine is not the
 /// cost of a hint.
 const MAX_RATIO: f64 = 20.0;
+/// A count that restarts between any two samples makes a hint look more than twice as long as it
+/// is; below this factor it did not restart.
+const MAX_RATIO_WITHOUT_RESTARTS: f64 = 1.7;
 
 /// How fast a loop iterates.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +27,26 @@ pub(super) struct Pace {
     pub(super) hint_ns: f64,
     /// Pairs of samples that it is based on.
     pub(super) pairs: usize,
+    /// Share of the pairs between which the count restarted, 0 to 1.
+    restarting: f64,
+}
+
+impl Pace {
+    /// Can it be the cost of a hint that takes `pause_ns` alone?
+    ///
+    /// A delay that ends a little before the next sample restarts its count once between any two
+    /// samples, by nearly the same phase each time. The pairs then agree on a time that is too long:
+    /// if a delay takes 0.8 ms, samples 1 ms apart see 0.2 ms of counting, and a hint that looks five
+    /// times as long. But one pair in four goes backwards. In general a hint that looks R times too
+    /// long comes with at least one such pair in R.
+    fn is_plausible(&self, pause_ns: Option<f64>) -> bool {
+        let ratio = pause_ns.map_or(MAX_RATIO, |ns| self.hint_ns / ns);
+        if ratio <= MAX_RATIO_WITHOUT_RESTARTS {
+            return ratio >= 1.0 / MAX_RATIO;
+        }
+        let shows_restarts = self.pairs as f64 >= 3.0 * ratio;
+        ratio <= MAX_RATIO && shows_restarts && self.restarting < 0.5 / ratio
+    }
 }
 
 /// Measures the pace of a loop; `None` if no register counts its iterations.
@@ -55,9 +78,7 @@ pub(super) fn measure_pace(
         measure_pace_by(&steps, register, stride, found.hints)
     });
     let best = paces.max_by_key(|pace| pace.pairs)?;
-    let is_plausible =
-        pause_ns.is_none_or(|ns| (ns / MAX_RATIO..ns * MAX_RATIO).contains(&best.hint_ns));
-    is_plausible.then_some(best)
+    best.is_plausible(pause_ns).then_some(best)
 }
 
 /// The pace according to one register: the median over the pairs between which it advanced.
@@ -81,6 +102,7 @@ fn measure_pace_by(steps: &[&Step], register: usize, stride: i64, hints: u32) ->
     (is_close && near.len() >= MIN_PAIRS).then_some(Pace {
         hint_ns: median,
         pairs: near.len(),
+        restarting: 1.0 - times.len() as f64 / steps.len() as f64,
     })
 }
 

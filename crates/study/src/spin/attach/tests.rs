@@ -473,13 +473,13 @@ fn a_thread_that_does_nothing_but_read_the_clock_waits() {
     check(20, 0, 0.0);
 }
 
-#[test]
-fn a_counting_register_shows_the_cost_of_a_hint() {
+/// Samples of the blind loop whose counter, rcx, goes down by each of these numbers in a time.
+fn sample_counts(steps: impl IntoIterator<Item = (u64, i64)>) -> SamplingResult {
     let mut sampled = sample_stacks(&[(&[BLIND], 20), (&[DEC], 20)], "");
-    let step = |ns: u64, counted: i64| {
+    let step = |(ns, counted): (u64, i64)| {
         let mut changes = vec![0; 16];
-        // rcx counts down; another thread's value is in rax.
         changes[2] = -counted;
+        // Another value that changes.
         changes[0] = 12_345;
         Step {
             from: 0,
@@ -489,18 +489,36 @@ fn a_counting_register_shows_the_cost_of_a_hint() {
             recurs: false,
         }
     };
-    let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
+    sampled.samples.steps = steps.into_iter().map(step).collect();
+    sampled
+}
+
+#[test]
+fn a_counting_register_shows_the_cost_of_a_hint() {
+    let even = (0..30).map(|n| (1_000_000 + n * 100, 20_000));
     // Counts that restarted, and a thread that was preempted.
-    steps.extend([
-        step(1_000_000, -5000),
-        step(1_000_000, 17),
-        step(9_000_000, 20_000),
-    ]);
-    sampled.samples.steps = steps;
-    let record = attach_to(&sampled);
+    let others = [(1_000_000, -5000), (1_000_000, 17), (9_000_000, 20_000)];
+    let record = attach_to(&sample_counts(even.chain(others)));
     let seen = record.places[0].hint_ns_seen.unwrap();
     assert!((seen - 50.07).abs() < 0.1, "{seen}");
     assert_eq!(record.places[0].hint_ns_pairs, 30);
+    // A slow hint of a loop that does not restart: a hypervisor may do that.
+    let slow = (0..60).map(|n| (1_000_000 + n * 100, 5000));
+    let record = attach_to(&sample_counts(slow));
+    assert!(record.places[0].hint_ns_seen.is_some_and(|ns| ns > 200.0));
+}
+
+/// Seen in a backoff that doubles up to 32,768 PAUSEs: each delay of 0.8 ms ends within a period.
+#[test]
+fn a_count_that_restarts_once_per_sample_shows_no_cost() {
+    let length = 20_000;
+    let per_period = 25_000;
+    let phases = (0..100).map(|n| n * per_period % length);
+    let changes = phases.clone().skip(1).zip(phases).map(|(b, a)| b - a);
+    let record = attach_to(&sample_counts(changes.map(|by| (1_000_000, by))));
+    assert_eq!(record.places[0].hint_ns_seen, None);
+    // 20 ms at hints of 40 ns.
+    assert!((record.pauses_per_s.unwrap() - 500_000.0).abs() < 1.0);
 }
 
 #[test]
