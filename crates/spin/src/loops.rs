@@ -52,8 +52,8 @@ pub struct SpinLoop {
     /// System calls.
     pub system_calls: u32,
     /// Address ranges of instructions that use what earlier turns left in memory or in vector
-    /// registers (a sum among the locals, an atomic count). General registers may not show such
-    /// progress.
+    /// registers (a sum among the locals, an atomic count), or leave a result in shared memory.
+    /// General registers may not show such progress.
     pub hidden_progress: Vec<(u64, u64)>,
     /// Functions that it calls, except those that only hint, sorted.
     pub calls: Vec<u64>,

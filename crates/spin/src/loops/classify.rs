@@ -110,6 +110,7 @@ pub(super) fn analyse_turn(arch: Arch, operations: &[&Operation]) -> Turn {
         updated: HashSet::new(),
         changing: HashMap::new(),
         carried: HashSet::new(),
+        computed: HashSet::new(),
         call_number: None,
         turn: Turn::default(),
     };
@@ -156,6 +157,8 @@ struct Reader {
     changing: HashMap<Place, Vec<u64>>,
     /// Places read before this turn changed them.
     carried: HashSet<Place>,
+    /// Places that hold results of arithmetic with what this turn read from shared memory.
+    computed: HashSet<Place>,
     /// The value of the system call number's register.
     call_number: Option<u64>,
     turn: Turn,
@@ -187,7 +190,11 @@ impl Reader {
         self.note_condition(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
+        let stores = shared.is_some_and(|access| self.stores_result(operation, access));
         let updates = operation.adds_to_memory || changes_local(operation);
+        if stores {
+            self.turn.hiding.insert(operation.address);
+        }
         if updates {
             self.turn.carries = true;
             self.turn.hiding.insert(operation.address);
@@ -195,7 +202,13 @@ impl Reader {
         if let Some(step) = operation.step.filter(|step| !is_shown(step)) {
             self.updated.extend(step.to);
         }
+        let computes = origin == Origin::Looked && self.is_computed(operation);
         for place in changed_places(operation) {
+            if computes {
+                self.computed.insert(place);
+            } else {
+                self.computed.remove(&place);
+            }
             self.origins.insert(place, origin);
             let changing = self.changing.entry(place).or_default();
             changing.push(operation.address);
@@ -251,6 +264,32 @@ impl Reader {
             .map(|register| self.place_origin(Place::Register(register)))
             .collect();
         self.turn.works |= values.iter().any(|&origin| origin != Origin::Fixed);
+    }
+
+    /// Does an instruction leave a result in shared memory, where the next turn or another thread
+    /// finds it? A copy of what was read, such as the cached index of a queue, is none, nor is the
+    /// same value in every turn.
+    fn stores_result(&mut self, operation: &Operation, access: Access) -> bool {
+        if !access.writes || operation.is_locked {
+            return false;
+        }
+        let mut values = operation.read.numbers().map(Place::Register);
+        access.reads
+            || values
+                .any(|place| self.computed.contains(&place) || self.place_origin(place).moves())
+    }
+
+    /// Is the result of an instruction more than a copy of a value?
+    fn is_computed(&self, operation: &Operation) -> bool {
+        match operation.step {
+            Some(Step {
+                verb: Verb::Move,
+                right: Operand::At(place),
+                ..
+            }) => self.computed.contains(&place),
+            Some(step) => step.verb != Verb::Move,
+            None => operation.read.numbers().next().is_some(),
+        }
     }
 
     /// The origin of an instruction's result.

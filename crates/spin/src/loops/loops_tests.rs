@@ -206,6 +206,49 @@ fn an_atomic_count_until_a_flag_is_work() {
     );
 }
 
+/// `for (;;) (*counter)++;` and its like: the thread is seen at the addition, which waits for the
+/// load, and its register only counts.
+#[test]
+fn a_result_that_is_stored_is_progress() {
+    let stores_progress = |bytes: &[u8], at: u64| {
+        let found = check_loop(&x86(bytes), at, LoopKind::Work, None);
+        !found.hidden_progress.is_empty()
+    };
+    let bytes = [
+        0x48, 0x8b, 0x07, // 0: mov rax, [rdi]
+        0x48, 0x83, 0xc0, 0x01, // 3: add rax, 1
+        0x48, 0x89, 0x07, // 7: mov [rdi], rax
+        0xeb, 0xf4, // a: jmp 0
+    ];
+    assert!(stores_progress(&bytes, 3));
+    let in_place = [
+        0x48, 0x83, 0x07, 0x01, // 0: add qword [rdi], 1
+        0x8b, 0x06, // 4: mov eax, [rsi]
+        0x85, 0xc0, // 6: test eax, eax
+        0x74, 0xf6, // 8: je 0
+        0xc3,
+    ];
+    assert!(stores_progress(&in_place, 6));
+    let count_of_turns = [
+        0x48, 0xff, 0xc1, // 0: inc rcx
+        0x48, 0x89, 0x0f, // 3: mov [rdi], rcx
+        0x83, 0x3e, 0x00, // 6: cmp dword [rsi], 0
+        0x74, 0xf5, // 9: je 0
+        0xc3,
+    ];
+    assert!(stores_progress(&count_of_turns, 6));
+    // A queue's poll keeps a copy of the index that it saw, and its state.
+    let copy = [
+        0x48, 0x8b, 0x07, // 0: mov rax, [rdi]
+        0x48, 0x89, 0x06, // 3: mov [rsi], rax
+        0xc6, 0x46, 0x08, 0x00, // 6: mov byte [rsi+8], 0
+        0x48, 0x39, 0xc8, // a: cmp rax, rcx
+        0x74, 0xf1, // d: je 0
+        0xc3,
+    ];
+    assert!(!stores_progress(&copy, 0xa));
+}
+
 #[test]
 fn a_walk_through_memory_goes_on() {
     let bytes = [

@@ -435,6 +435,22 @@ fn a_thread_without_progress_waits() {
     assert_eq!(attach_to(&unread).spin_share, Some(0.0));
 }
 
+/// Seen in a thread that increments a counter on a cache line that another thread writes, too.
+#[test]
+fn a_loop_that_stores_what_it_computes_works() {
+    // 1050: mov rax, [rdi]; 1053: add rax, 1; 1057: mov [rdi], rax; 105a: jmp 1050
+    let bytes = [
+        0x48, 0x8b, 0x07, 0x48, 0x83, 0xc0, 0x01, 0x48, 0x89, 0x07, 0xeb, 0xf4,
+    ];
+    let mut counts = sample_stacks(&[(&[0x1053], 40)], "");
+    counts.samples.code[0].1.bytes[0x50..0x5c].copy_from_slice(&bytes);
+    add_neighbours(&mut counts, 0, &[90_000, 95_000, 88_000, 91_000].repeat(9));
+    for step in &mut counts.samples.steps {
+        step.changes.swap(3, 0);
+    }
+    assert_eq!(attach_to(&counts).spin_share, Some(0.0));
+}
+
 #[test]
 fn results_on_the_own_stack_are_not_work() {
     // 1040: mov [r12], al; 1044: ret, in a function that is called again and again.
