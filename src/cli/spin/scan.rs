@@ -19,10 +19,13 @@ use pinwise_code::Arch;
 use pinwise_code::elf::{self, Binary};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Probe, Prober};
-use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
-use pinwise_spin::chips::{Chip, chip};
+use pinwise_record::{ScanChip, SkippedFile, SpinScan};
+use pinwise_spin::chips::chip;
 use pinwise_study::spin::probe_median;
-use pinwise_study::spin::scan::{GapLimit, ScanOptions, scan_binaries};
+use pinwise_study::spin::scan::{
+    GapLimit, ScanOptions, describe_chip, look_up_this_chip, scan_binaries,
+};
+use pinwise_topology::Topology;
 
 /// The chips for which gaps are reported without `--chip`.
 const DEFAULT_CHIPS: [&str; 5] = [
@@ -53,11 +56,15 @@ pub(super) fn scan(
 ) -> anyhow::Result<Exit> {
     let store = open_store(global)?;
     let mut chips = choose_chips(args)?;
-    if args.here {
-        chips.push(describe_this_machine(
+    let here = match args.here {
+        true => Some(describe_this_machine(
             open_machine(global, 0, CycleCounting::IfCheap)?.as_mut(),
-        )?);
-    }
+        )?),
+        // A gate does not depend on the machine that it runs on, nor do chosen chips.
+        false if args.max_blind_gap.is_some() || !args.chips.is_empty() => None,
+        false => look_up_this_chip(&read_topology(global)?.identity),
+    };
+    chips.splice(0..0, here);
     let limit = args.max_blind_gap.map(|gap| GapLimit {
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
         unknown_fails: args.unknown == UnknownGap::Fail,
@@ -109,8 +116,12 @@ fn warn_of_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()>
 
 /// The number of CPUs that a program started here sees.
 fn count_allowed_cpus(global: &Global) -> anyhow::Result<u64> {
+    Ok(read_topology(global)?.allowed.len() as u64)
+}
+
+fn read_topology(global: &Global) -> anyhow::Result<Topology> {
     let (topology, _) = open_machine(global, 0, CycleCounting::IfCheap)?.topology()?;
-    Ok(topology.allowed.len() as u64)
+    Ok(topology)
 }
 
 fn choose_chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
@@ -126,19 +137,6 @@ fn choose_chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
         }
     }
     Ok(found)
-}
-
-fn describe_chip(chip: &Chip) -> ScanChip {
-    ScanChip {
-        id: chip.id.to_owned(),
-        // The table has only chips with PAUSE.
-        arch: CodeArch::X86_64,
-        pause_ns: chip.pause_ns(),
-        source: format!(
-            "{} cycles at {} GHz ({})",
-            chip.pause_cycles.0, chip.ghz, chip.source
-        ),
-    }
 }
 
 /// Measures this machine, on its first CPU.

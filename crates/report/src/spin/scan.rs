@@ -10,6 +10,8 @@ use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 /// The most functions that are listed for equal loops.
 const MAX_FUNCTIONS: usize = 6;
 
+/// The id of this machine among the chips.
+const HERE: &str = "here";
 /// The most failing loops that the verdict lists.
 const MAX_FAILING_LOOPS: usize = 4;
 
@@ -62,7 +64,7 @@ pub fn render_spin_scan(record: &SpinScan, palette: Palette) -> String {
 const NO_HINTS: &str =
     "no loop has a spin-wait hint (PAUSE, YIELD). Loops that spin without one are not looked for.";
 
-/// The loop that looks least often, as far as that is known.
+/// The loop that looks least often, as far as that is known: an unknown gap may be longer.
 fn describe_longest_gap(record: &SpinScan) -> String {
     let longest = |one: &&ScannedLoop| {
         let gaps = one.gaps.iter().filter_map(|gap| gap.ns);
@@ -72,13 +74,30 @@ fn describe_longest_gap(record: &SpinScan) -> String {
     let most = known.max_by(|a, b| longest(a).total_cmp(&longest(b)));
     let range = most.and_then(|one| Some((one, describe_gaps(&one.gaps)?)));
     let loops = count(record.loops.len(), "loop");
-    match range {
-        None => format!("{loops} with spin-wait hints; how often they look is not in the code."),
-        Some((one, range)) => format!(
-            "{loops} with spin-wait hints; the one at {} looks least often: every {range}.",
-            one.address
+    let Some((one, range)) = range else {
+        return format!("{loops} with spin-wait hints; how often they look is not in the code.");
+    };
+    let mut unknown = record.loops.iter().filter(is_unknown);
+    let others = match (unknown.next(), unknown.count()) {
+        (None, _) => String::new(),
+        (Some(only), 0) => format!(
+            "how long the one at {} goes without a look is unknown; of the others, ",
+            only.address
         ),
-    }
+        (Some(_), more) => format!(
+            "how long {} of them go without a look is unknown; of the others, ",
+            grouped(more as u64 + 1)
+        ),
+    };
+    format!(
+        "{loops} with spin-wait hints; {others}the one at {} looks least often: every {range}.",
+        one.address
+    )
+}
+
+/// Is its blind gap unknown on every chip?
+fn is_unknown(one: &&ScannedLoop) -> bool {
+    one.gaps.iter().all(|gap| gap.ns.is_none())
 }
 
 /// A file's loops: failing ones first, then those with the longest blind gap.
@@ -246,19 +265,30 @@ fn has_deadline(one: &ScannedLoop) -> bool {
     one.gap_from.as_deref() == Some("deadline")
 }
 
-/// Describes the shortest and the longest blind gap on known chips.
+/// Describes the blind gap on this machine, and the shortest and the longest on known chips.
 fn describe_gaps(gaps: &[GapOnChip]) -> Option<String> {
     let mut known: Vec<(f64, &str)> = gaps
         .iter()
         .filter_map(|gap| Some((gap.ns?, gap.chip.as_str())))
         .collect();
+    let here = known.iter().position(|(_, chip)| *chip == HERE);
+    let here = here.map(|at| format!("{} here", nanoseconds(known.remove(at).0)));
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (least, most) = (known.first()?, known.last()?);
-    if known.len() == 1 {
-        return Some(format!("{} on {}", nanoseconds(most.0), most.1));
+    let elsewhere = match (known.first(), known.last()) {
+        (Some(least), Some(most)) if known.len() > 1 => Some(format!(
+            "{} on {} to {} on {}",
+            nanoseconds(least.0),
+            least.1,
+            nanoseconds(most.0),
+            most.1
+        )),
+        (Some(only), _) => Some(format!("{} on {}", nanoseconds(only.0), only.1)),
+        _ => None,
+    };
+    match (here, elsewhere) {
+        (Some(here), Some(elsewhere)) => Some(format!("{here}; {elsewhere}")),
+        (here, elsewhere) => here.or(elsewhere),
     }
-    let (low, high) = (nanoseconds(least.0), nanoseconds(most.0));
-    Some(format!("{low} on {} to {high} on {}", least.1, most.1))
 }
 
 /// Describes what one hint costs on each chip.
@@ -279,7 +309,6 @@ fn describe_verdict(record: &SpinScan) -> Option<String> {
         .iter()
         .filter(|one| one.fails == Some(true))
         .collect();
-    let is_unknown = |one: &&ScannedLoop| one.gaps.iter().all(|gap| gap.ns.is_none());
     let unknown = record.loops.iter().filter(is_unknown).count() as u64;
     let unknown_gaps = match unknown {
         0 => String::new(),
@@ -287,22 +316,30 @@ fn describe_verdict(record: &SpinScan) -> Option<String> {
         many => format!(" The blind gaps of {many} loops are unknown."),
     };
     if failing.is_empty() {
+        let passed = match unknown {
+            0 => "Passed",
+            _ => "Unknown gaps aside, passed",
+        };
         return Some(format!(
-            "Passed: no known blind gap is longer than {limit}.{unknown_gaps}"
+            "{passed}: no known blind gap is longer than {limit}.{unknown_gaps}"
         ));
     }
+    let exceeds = |one: &&ScannedLoop| one.gaps.iter().any(|gap| gap.exceeds);
+    let all = count_of(record.loops.len() as u64, "loop", "loops");
     let shown = failing.iter().take(MAX_FAILING_LOOPS);
     let mut named: Vec<String> = shown.map(|one| name_loop(record, one)).collect();
     if failing.len() > MAX_FAILING_LOOPS {
         named.push(format!("and {} more", failing.len() - MAX_FAILING_LOOPS));
     }
-    let all = record.loops.len() as u64;
-    Some(format!(
-        "Failed: {} of {} against a limit of {limit}: {}.{unknown_gaps}",
-        failing.len(),
-        count_of(all, "loop", "loops"),
-        named.join("; ")
-    ))
+    let (many, named) = (failing.len(), named.join("; "));
+    Some(match failing.iter().any(exceeds) {
+        true => {
+            format!("Failed: {many} of {all} against a limit of {limit}: {named}.{unknown_gaps}")
+        }
+        false => format!(
+            "Unknown: {many} of {all} may look less often than every {limit}: {named}. No known blind gap is longer; --unknown pass lets these pass."
+        ),
+    })
 }
 
 /// Names a failing loop, and its gaps on the chips on which it fails.
@@ -369,5 +406,75 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("lock5 (125), 2 more functions\n"), "{text}");
+    }
+
+    /// Two loops of one file, of which the second has an unknown gap.
+    fn record_with_unknown_gap() -> SpinScan {
+        let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
+        let mut known = record.loops.iter();
+        let at = known.position(|one| one.gaps.iter().any(|gap| gap.ns.is_some()));
+        let mut known = record.loops[at.unwrap()].clone();
+        known.fails = None;
+        let mut unknown = known.clone();
+        "0x11ee".clone_into(&mut unknown.address);
+        (unknown.gap_hints, unknown.gap_from) = (None, None);
+        for gap in &mut unknown.gaps {
+            gap.ns = None;
+        }
+        record.loops = vec![known, unknown];
+        (record.max_blind_gap_ns, record.passed) = (None, None);
+        record
+    }
+
+    fn words_of(record: &SpinScan) -> String {
+        let text = render_spin_scan(record, Palette::new(false));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn no_loop_is_called_the_worst_while_others_are_unknown() {
+        let mut record = record_with_unknown_gap();
+        let said = words_of(&record);
+        let expected = "2 loops with spin-wait hints; how long the one at 0x11ee goes without a look is unknown; of the others, the one at ";
+        assert!(said.contains(expected), "{said}");
+        record.loops.truncate(1);
+        let said = words_of(&record);
+        assert!(
+            said.contains("1 loop with spin-wait hints; the one at "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_verdict_with_unknown_gaps_begins_with_them() {
+        let mut record = record_with_unknown_gap();
+        (record.max_blind_gap_ns, record.passed) = (Some(1e6), Some(true));
+        let said = words_of(&record);
+        let expected = "Unknown gaps aside, passed: no known blind gap is longer than 1.00 ms. The blind gap of 1 loop is unknown.";
+        assert!(said.contains(expected), "{said}");
+        record.passed = Some(false);
+        record.loops[1].fails = Some(true);
+        let said = words_of(&record);
+        assert!(said.contains("Unknown: 1 of 2 loops "), "{said}");
+        assert!(said.contains("0x11ee (not known from the code)"), "{said}");
+        assert!(said.contains("--unknown pass"), "{said}");
+    }
+
+    #[test]
+    fn the_figure_of_this_machine_comes_first() {
+        let mut record = record_with_unknown_gap();
+        let gap = GapOnChip {
+            chip: "here".to_owned(),
+            ns: Some(24.4),
+            exceeds: false,
+        };
+        record.loops.truncate(1);
+        record.loops[0].gaps.insert(0, gap);
+        let said = words_of(&record);
+        assert!(
+            said.contains("looks least often: every 24.4 ns here; "),
+            "{said}"
+        );
     }
 }

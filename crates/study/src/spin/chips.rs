@@ -33,7 +33,7 @@ pub(super) fn compare_with_known(topology: &Topology, cpus: &[CpuPauseRecord]) -
     records.collect()
 }
 
-fn find_candidates(identity: &Identity) -> Vec<&'static Chip> {
+pub(super) fn find_candidates(identity: &Identity) -> Vec<&'static Chip> {
     match (&identity.vendor, identity.family, identity.model) {
         (Some(vendor), Some(family), Some(model)) => {
             find_chips(vendor, family, model, identity.stepping)

@@ -6,9 +6,13 @@ use pinwise_record::{
     SpinScan, UnknownGaps,
 };
 use pinwise_spin::algorithm::{Algorithm, Case, Setting};
+use pinwise_spin::chips::Chip;
 use pinwise_spin::identify::Strength;
 use pinwise_spin::scan::{Scan, Site, scan};
 use pinwise_spin::table::find_algorithm;
+use pinwise_topology::Identity;
+
+use super::chips::find_candidates;
 
 /// How to judge the loops of binaries.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,6 +68,38 @@ pub fn scan_binaries(
         passed,
         loops,
     }
+}
+
+/// This machine according to the table of known chips; of several kinds of core, that with the
+/// longest PAUSE. `None` if the table does not have it.
+#[must_use]
+pub fn look_up_this_chip(identity: &Identity) -> Option<ScanChip> {
+    let kinds = find_candidates(identity).into_iter();
+    let chip = kinds.max_by(|a, b| a.pause_ns().total_cmp(&b.pause_ns()))?;
+    Some(ScanChip {
+        id: "here".to_owned(),
+        source: format!("not measured: {} as {}", describe_source(chip), chip.id),
+        ..describe_chip(chip)
+    })
+}
+
+/// A chip of the table.
+#[must_use]
+pub fn describe_chip(chip: &Chip) -> ScanChip {
+    ScanChip {
+        id: chip.id.to_owned(),
+        // The table has only chips with PAUSE.
+        arch: CodeArch::X86_64,
+        pause_ns: chip.pause_ns(),
+        source: describe_source(chip),
+    }
+}
+
+fn describe_source(chip: &Chip) -> String {
+    format!(
+        "{} cycles at {} GHz ({})",
+        chip.pause_cycles.0, chip.ghz, chip.source
+    )
 }
 
 /// The chips with a binary's architecture.
@@ -164,4 +200,25 @@ fn find_longest_gap(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
 
 fn hexadecimal(address: u64) -> String {
     format!("{address:#x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_found_in_the_table_of_chips() {
+        let mut identity = Identity {
+            vendor: Some("GenuineIntel".to_owned()),
+            family: Some(6),
+            model: Some(0x55),
+            stepping: Some(4),
+            ..Identity::default()
+        };
+        let here = look_up_this_chip(&identity).unwrap();
+        assert_eq!(here.id, "here");
+        assert!(here.source.ends_with(" as skylake-sp"), "{}", here.source);
+        identity.model = Some(0xfe);
+        assert_eq!(look_up_this_chip(&identity), None);
+    }
 }
