@@ -1,6 +1,6 @@
 //! Spin-waiting of a program: how much of its CPU time, and in which loops.
 
-use pinwise_format::{capitalise, grouped, nanoseconds, percent, seconds, shell};
+use pinwise_format::{capitalise, count_of, grouped, nanoseconds, percent, seconds, shell};
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
@@ -218,6 +218,21 @@ const BUSY: f64 = 0.05;
 /// A program that used this many CPUs or more, and does not spin, computes.
 const COMPUTES: f64 = 0.5;
 
+/// Samples that leave room for more spinning than this do not show that a program hardly spins.
+const MAX_UNSEEN_SHARE: f64 = 0.05;
+/// A share with a wider 95 % interval is given with the interval.
+const MAX_INTERVAL: f64 = 0.15;
+
+/// Wilson's 95 % interval of a share of samples (Wilson 1927). It holds if samples are independent;
+/// those of a thread that spins for long are not, so it is rather too narrow.
+fn share_interval(share: f64, samples: u64) -> (f64, f64) {
+    const Z: f64 = 1.96;
+    let n = samples as f64;
+    let middle = (share * n + Z * Z / 2.0) / (n + Z * Z);
+    let half = Z / (n + Z * Z) * (n * share * (1.0 - share) + Z * Z / 4.0).sqrt();
+    ((middle - half).max(0.0), (middle + half).min(1.0))
+}
+
 impl SpinAttachRecord {
     /// The share of spinning in a sentence, with its figures.
     #[must_use]
@@ -245,8 +260,22 @@ impl SpinAttachRecord {
             percent(share),
             seconds(spin_s)
         );
+        let (low, high) = share_interval(share, self.samples);
+        let n = count_of(self.samples, "sample", "samples");
         match share < MIN_SPIN_SHARE {
+            true if high > MAX_UNSEEN_SHARE => {
+                let are = if self.samples == 1 { "is" } else { "are" };
+                let few = format!("{n} {are} too few to exclude spinning of up to");
+                format!("{few} {}: {figure}", percent(high))
+            }
             true => format!("it hardly spins: {figure}"),
+            false if high - low > MAX_INTERVAL => format!(
+                "{figure}{}; {n} {} few: it may be {} to {}",
+                self.describe_worst(share),
+                if self.samples == 1 { "is" } else { "are" },
+                percent(low),
+                percent(high)
+            ),
             false => format!("{figure}{}", self.describe_worst(share)),
         }
     }
@@ -399,5 +428,25 @@ mod tests {
         }
         record.shares = None;
         assert_eq!(record.advice(), "");
+    }
+
+    #[test]
+    fn a_share_of_few_samples_comes_with_its_uncertainty() {
+        let text = include_str!("../../../../tests/data/records/spin-attach.json");
+        let mut record: SpinAttachRecord = serde_json::from_str(text).unwrap();
+        let mut verdict_of = |share: f64, samples: u64| {
+            (record.spin_share, record.samples) = (Some(share), samples);
+            record.verdict()
+        };
+        let few = verdict_of(3.0 / 14.0, 14);
+        assert!(
+            few.ends_with("; 14 samples are few: it may be 7.6 % to 47.6 %"),
+            "{few}"
+        );
+        let none = verdict_of(0.0, 14);
+        let start = "14 samples are too few to exclude spinning of up to 21.5 %: 0 % of";
+        assert!(none.starts_with(start), "{none}");
+        assert!(verdict_of(0.0, 1000).starts_with("it hardly spins: "));
+        assert!(!verdict_of(0.4, 1000).contains("few"));
     }
 }
