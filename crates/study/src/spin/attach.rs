@@ -20,7 +20,9 @@ use std::time::Duration;
 
 use pinwise_machine::{MachineError, Prober, SampleOrder, Sampler, SamplingResult, Subject};
 use pinwise_profile::{Event, Stacks};
-use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
+use pinwise_record::{
+    Finding, Header, HostRecord, MatchStrength, Severity, SpinAttachRecord, SpinKind, TraceSource,
+};
 
 use crate::host::host_record;
 use crate::profile::{accounted_cpu_s, describe_missed, measure_pause};
@@ -199,7 +201,7 @@ fn add_findings(record: &mut SpinAttachRecord) {
                 "{blind:.2} of {:.2} s of CPU time are spent in delays that do not check the awaited value: a waiter there is late by up to the length of the delay.",
                 record.cpu_s
             ),
-            "See `pinwise spin predict` for the delay on this and other chips.",
+            advise_on_delay(record),
         ));
     }
     let tunable = record
@@ -219,6 +221,22 @@ fn add_findings(record: &mut SpinAttachRecord) {
             format!("The spinning looks like {name}, which {tunable} changes."),
             "`pinwise spin advise` suggests a value, and how to verify it.",
         ));
+    }
+}
+
+/// What shortens the delays. `spin predict` knows the delays of known algorithms only.
+fn advise_on_delay(record: &SpinAttachRecord) -> String {
+    let places = record.places.iter();
+    let delays = places.filter(|place| place.kind == SpinKind::BlindDelay);
+    let known = delays
+        .flat_map(|place| &place.algorithms)
+        .find(|found| found.strength != MatchStrength::Possible);
+    match known {
+        Some(found) => format!(
+            "For the delay on this and other chips: `pinwise spin predict --algorithm {}`.",
+            found.algorithm
+        ),
+        None => "Check the value between fewer hints, or limit how far the delay grows.".to_owned(),
     }
 }
 

@@ -7,7 +7,6 @@ use pinwise_code::Arch;
 use pinwise_code::Code;
 use pinwise_profile::{Frame, Samples};
 use pinwise_profile::{Module, Stack, Step, Symbol, Thread};
-use pinwise_record::SpinKind;
 use pinwise_topology::Topology;
 
 /// ```text
@@ -180,6 +179,28 @@ fn time_goes_to_the_loop_it_was_seen_in() {
     // 90 ms at hints of 40 ns.
     assert!((record.pauses_per_s.unwrap() - 2.25e6).abs() < 1.0);
     assert_eq!(record.findings[0].check, "blind_delay");
+}
+
+/// `spin predict` prints known algorithms only.
+#[test]
+fn advice_on_a_delay_fits_the_own_lock_and_the_known_one() {
+    let advice_with = |name: &str| {
+        let mut sampled = sample_stacks(&[(&[BLIND], 90)], "");
+        sampled.samples.frames[0].symbol = Some(Symbol {
+            name: name.to_owned(),
+            offset: 0,
+            source: None,
+            inlined: Vec::new(),
+        });
+        attach_to(&sampled).findings[0].advice.clone()
+    };
+    let own = advice_with("my_lock");
+    assert!(own.starts_with("Check the value between fewer"), "{own}");
+    let known = advice_with("ut_delay");
+    assert!(
+        known.contains("`pinwise spin predict --algorithm "),
+        "{known}"
+    );
 }
 
 /// Its neighbouring samples show a thread without progress, which alone would be a load without a
