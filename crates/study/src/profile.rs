@@ -5,6 +5,7 @@
 
 mod machine;
 mod sentence;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

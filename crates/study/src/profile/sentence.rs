@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::upkeep::{Collection, FEWER_FAULTS, WORTH_NAMING, sum_page_faults};
 use pinwise_format::{percent, seconds};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::{TraceSource, WorkRecord};
@@ -20,19 +21,6 @@ const MIN_DELAYED_SHARE: f64 = 0.1;
 const HOTTEST: usize = 5;
 /// Fewer samples in the hottest function do not show that it is the hottest.
 const MIN_TELLING: u64 = 5;
-/// The beginnings of the names of functions that collect Go's garbage.
-const COLLECTING: [&str; 8] = [
-    "internal/runtime/gc",
-    "runtime.(*gc",
-    "runtime.(*mspan).sweep",
-    "runtime.gc",
-    "runtime.greyobject",
-    "runtime.markroot",
-    "runtime.scan",
-    "runtime.wbBufFlush",
-];
-/// Garbage collection that takes this part of the CPU time is named.
-const WORTH_COLLECTING: f64 = 0.1;
 /// Kernel functions at whose end interrupts are enabled again.
 const ENABLING: [&str; 3] = [
     "finish_task_switch",
@@ -49,17 +37,18 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
     let Some(first) = profile.functions.first() else {
         return format!("{} of CPU time, in unknown functions.", format_time(total));
     };
-    if profile
-        .waiting_share()
-        .is_some_and(|share| share >= MIN_WAITING_SHARE)
-    {
+    let collection = Collection::of_profile(profile);
+    let collecting = collection.as_ref().map_or_else(String::new, |collection| {
+        format!("; in all, {}", collection.describe(total))
+    });
+    if spins(profile, collection.as_ref()) {
         let spinning = profile
             .functions
             .iter()
             .max_by_key(|time| time.waits.cpu_ns);
         let spinning = spinning.unwrap_or(first);
         return format!(
-            "{} waits in spin hints, most of it in {} ({}).",
+            "{} waits in spin hints, most of it in {} ({}){collecting}.",
             describe_share(profile.waits, total),
             describe_function(spinning),
             format_time(spinning.waits),
@@ -85,29 +74,40 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
             describe_function(most)
         );
     }
-    let collecting = match collecting_share(profile) {
-        share if share < WORTH_COLLECTING => String::new(),
-        share => format!(
-            "; in all, Go's garbage collection takes {} (a larger GOGC or GOMEMLIMIT takes less)",
-            percent(share)
+    let faults = sum_page_faults(profile);
+    let fault_share = faults.share_of(total).unwrap_or_default();
+    if fault_share >= WORTH_NAMING && faults.cpu_ns > most.own.cpu_ns {
+        return format!(
+            "{} is spent in page faults, at the first use of pages ({FEWER_FAULTS}); the hottest \
+             function is {}, with {}{beside}{collecting}.",
+            describe_share(faults, total),
+            describe_function(most),
+            percent(most.own.share_of(total).unwrap_or_default())
+        );
+    }
+    let faulting = match fault_share >= WORTH_NAMING {
+        true => format!(
+            "; in all, page faults take {} ({FEWER_FAULTS})",
+            percent(fault_share)
         ),
+        false => String::new(),
     };
     format!(
-        "{} is spent in {}{beside}{collecting}.",
+        "{} is spent in {}{beside}{faulting}{collecting}.",
         describe_share(most.own, total),
         describe_function(most)
     )
 }
 
-/// The part of the CPU time that Go spends to find and free unused memory.
-fn collecting_share(profile: &Profile) -> f64 {
-    let collects = |time: &&FunctionTime| {
-        let name = &time.function.name;
-        COLLECTING.iter().any(|start| name.starts_with(start))
+/// Does the program spin, other than in the collector of its runtime?
+fn spins(profile: &Profile, collection: Option<&Collection>) -> bool {
+    let of_collector = collection.map_or(0, |collection| collection.waits.cpu_ns);
+    let own = Amount {
+        cpu_ns: profile.waits.cpu_ns.saturating_sub(of_collector),
+        ..profile.waits
     };
-    let own = profile.functions.iter().filter(collects);
-    let shares = own.map(|time| time.own.share_of(profile.total).unwrap_or_default());
-    shares.sum()
+    own.share_of(profile.total)
+        .is_some_and(|share| share >= MIN_WAITING_SHARE)
 }
 
 /// Is it a function of the kernel at whose end interrupts are enabled again?
@@ -182,9 +182,7 @@ pub(super) fn list_cautions(
 /// What to do next with a program that used this many CPUs on average: a profile shows nothing of
 /// the time in which it waits, and little of why it spins.
 pub(super) fn advise(profile: &Profile, cpus: f64, source: &TraceSource) -> String {
-    let spins = profile
-        .waiting_share()
-        .is_some_and(|share| share >= MIN_WAITING_SHARE);
+    let spins = spins(profile, Collection::of_profile(profile).as_ref());
     match source.target() {
         Some(target) if cpus < MOSTLY_WAITING => format!(
             "It used {cpus:.2} CPUs on average; what it waits for otherwise: pinwise trace {target}"
@@ -367,6 +365,78 @@ mod tests {
             .stack(&["main.main", "runtime.mallocgc"], 25);
         let sentence = profile_sentence(scene.stack(&["main.main"], 40));
         let end = "is spent in main.main; in all, Go's garbage collection takes 35.0 % (a larger GOGC or GOMEMLIMIT takes less).";
+        assert!(sentence.ends_with(end), "{sentence}");
+    }
+
+    #[test]
+    fn garbage_collection_of_a_jvm_is_summed_up_by_its_threads() {
+        let mut scene = Scene::new("/bin/java")
+            .waiting(&["thread_native_entry", "SpinPause"], 7)
+            .stack(&["thread_native_entry", "G1ParScanThreadState::trim"], 23)
+            .stack(&["Gc.main"], 70);
+        let mut collector = scene.samples.threads[0].clone();
+        (collector.tid, collector.name) = (8, "GC Thread#0".to_owned());
+        scene.samples.threads.push(collector);
+        for stack in &mut scene.samples.stacks[..2] {
+            stack.thread = 1;
+        }
+        let profile = Profile::from_samples(&[scene.samples], &Bounds::default());
+        let sentence = summarise(&profile, Event::CpuClock);
+        let end = "is spent in Gc.main; in all, the JVM's garbage collection takes 30.0 % (a larger heap, -Xmx, takes less).";
+        assert!(sentence.ends_with(end), "{sentence}");
+        let source = TraceSource::Process {
+            pid: 7,
+            name: "java".to_owned(),
+        };
+        assert!(!advise(&profile, 1.0, &source).contains("spin attach"));
+    }
+
+    #[test]
+    fn spinning_beside_garbage_collection_leads() {
+        let scene = Scene::new("/bin/prog")
+            .stack(&["runtime.gcBgMarkWorker", "runtime.scanobject"], 20)
+            .waiting(&["main.main", "spin"], 30);
+        let sentence = profile_sentence(scene.stack(&["main.main"], 50));
+        assert!(sentence.contains("waits in spin hints, most of it in spin"));
+        assert!(
+            sentence.contains("; in all, Go's garbage collection takes 20.0 %"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn garbage_collection_of_v8_is_summed_up() {
+        let major = "v8::internal::ConcurrentMarking::RunMajor(v8::JobDelegate*)";
+        let scavenge = "v8::internal::ScavengerCollector::JobTask::Run(v8::JobDelegate*)";
+        let sweep = "v8::internal::Sweeper::RawSweep(v8::internal::Page*)";
+        let scene = Scene::new("/bin/node")
+            .stack(&["start_thread", major], 22)
+            .stack(&["start_thread", scavenge], 10)
+            .stack(&["start_thread", sweep], 8)
+            .stack(&["main", "v8::internal::Runtime_SetKeyedProperty"], 20);
+        let sentence = profile_sentence(scene.stack(&["main"], 40));
+        let end = "in all, V8's garbage collection takes 40.0 % (--max-semi-space-size and --max-old-space-size set the room that it has).";
+        assert!(sentence.ends_with(end), "{sentence}");
+    }
+
+    #[test]
+    fn page_faults_are_summed_up() {
+        let fault = ["main", "touch", "k:asm_exc_page_fault", "k:exc_page_fault"];
+        let under = |inner: &'static str| [&fault[..], &["k:handle_mm_fault", inner]].concat();
+        let scene = Scene::new("/bin/prog")
+            .stack(&under("k:clear_page_erms"), 30)
+            .stack(&under("k:get_page_from_freelist"), 25)
+            .stack(&under("k:try_charge_memcg"), 24);
+        let sentence = profile_sentence(scene.stack(&["main", "touch"], 21));
+        assert_eq!(
+            sentence,
+            "79.0 % of the CPU time (79.0 ms of 100 ms, 79 of 100 samples) is spent in page faults, \
+             at the first use of pages (memory that is reused, or huge pages, take fewer); the \
+             hottest function is clear_page_erms [kernel], with 30.0 %."
+        );
+        let scene = Scene::new("/bin/prog").stack(&under("k:clear_page_erms"), 15);
+        let sentence = profile_sentence(scene.stack(&["main"], 85));
+        let end = "is spent in main; in all, page faults take 15.0 % (memory that is reused, or huge pages, take fewer).";
         assert!(sentence.ends_with(end), "{sentence}");
     }
 }
