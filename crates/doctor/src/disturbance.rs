@@ -100,7 +100,10 @@ pub(crate) fn check_quota(examined: &Examined) -> CheckOutcome {
     // A quota that all CPUs together cannot exceed has no effect.
     let quota = examined.topology.quota.as_ref();
     let Some(quota) = quota.filter(|quota| quota.cpus < allowed as f64) else {
-        return InOrder("quota");
+        return match examined.facts.quota_refusal {
+            Some(reason) => Unavailable("quota", reason),
+            None => InOrder("quota"),
+        };
     };
     let fewer = match quota.cpus < 1.0 {
         true => "; even one thread exceeds it",

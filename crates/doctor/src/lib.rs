@@ -55,29 +55,56 @@ const POD_WEIGHT: u8 = 5;
 /// A check of the facts.
 type Check = fn(&Examined) -> CheckOutcome;
 
-/// The checks with the weights of their findings, from 0 to 10.
-const CHECKS: [(Check, u8); 21] = [
-    (check_load, 10),
-    (check_steal, 8),
-    (check_virtual_machine, 7),
-    (check_quota, 9),
-    (check_tuners, 6),
-    (check_battery, 7),
-    (check_governor, 6),
-    (check_thermal, 5),
-    (check_sched_ext, 6),
-    (check_clock, 5),
-    (check_swap, 4),
-    (check_pressure, 8),
-    (check_smt, 4),
-    (check_turbo, 4),
-    (check_cpuset, 3),
-    (check_pod, POD_WEIGHT),
-    (check_numa_balancing, 4),
-    (check_huge_pages, 2),
-    (check_aslr, 3),
-    (check_isolated_cpus, 3),
-    (check_perf, 1),
+/// What a check reads.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Files of `/proc`.
+    Proc,
+    /// Files of `/sys`.
+    Sys,
+    /// System calls.
+    Calls,
+}
+
+use Source::{Calls, Proc, Sys};
+
+const NO_PROC: &str = "no /proc";
+const NO_SYS: &str = "no /sys";
+
+impl Source {
+    /// Why nothing can be read from it.
+    fn explain_absence(self, facts: &HostFacts) -> Option<&'static str> {
+        match self {
+            Proc => facts.lacks_proc.then_some(NO_PROC),
+            Sys => facts.lacks_sys.then_some(NO_SYS),
+            Calls => None,
+        }
+    }
+}
+
+/// The checks, what they read, and the weights of their findings, from 0 to 10.
+const CHECKS: [(Check, Source, u8); 21] = [
+    (check_load, Proc, 10),
+    (check_steal, Proc, 8),
+    (check_virtual_machine, Sys, 7),
+    (check_quota, Proc, 9),
+    (check_tuners, Proc, 6),
+    (check_battery, Sys, 7),
+    (check_governor, Sys, 6),
+    (check_thermal, Sys, 5),
+    (check_sched_ext, Sys, 6),
+    (check_clock, Sys, 5),
+    (check_swap, Proc, 4),
+    (check_pressure, Proc, 8),
+    (check_smt, Sys, 4),
+    (check_turbo, Sys, 4),
+    (check_cpuset, Sys, 3),
+    (check_pod, Proc, POD_WEIGHT),
+    (check_numa_balancing, Proc, 4),
+    (check_huge_pages, Sys, 2),
+    (check_aslr, Proc, 3),
+    (check_isolated_cpus, Sys, 3),
+    (check_perf, Calls, 1),
 ];
 
 /// Makes all checks.
@@ -88,11 +115,13 @@ pub fn diagnose(examined: &Examined) -> Doctor {
         passed: Vec::new(),
         unavailable: std::collections::BTreeMap::new(),
     };
-    for (check, weight) in CHECKS {
-        match check(examined) {
-            Found(finding) => record.findings.push(finding.with_weight(weight)),
-            InOrder(name) => record.passed.push(name.to_owned()),
-            Unavailable(name, reason) => {
+    for (check, source, weight) in CHECKS {
+        let absent = source.explain_absence(&examined.facts);
+        match (check(examined), absent) {
+            (Found(finding), _) => record.findings.push(finding.with_weight(weight)),
+            (InOrder(name), None) => record.passed.push(name.to_owned()),
+            (Unavailable(name, reason), None)
+            | (InOrder(name) | Unavailable(name, _), Some(reason)) => {
                 record
                     .unavailable
                     .insert(name.to_owned(), reason.to_owned());
@@ -155,6 +184,29 @@ mod tests {
     #[test]
     fn a_quiet_host_has_no_findings() {
         assert_eq!(list_findings(&quiet_host()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn nothing_that_was_not_read_is_said_to_be_fine() {
+        let mut examined = quiet_host();
+        examined.facts.quota_refusal = Some("no cgroup files");
+        let record = diagnose(&examined);
+        assert_eq!(record.unavailable["quota"], "no cgroup files");
+        examined.facts.lacks_proc = true;
+        examined.facts.lacks_sys = true;
+        let record = diagnose(&examined);
+        assert_eq!(record.passed, ["perf"]);
+        for check in ["quota", "tuners", "pod", "cpu_pressure", "load"] {
+            assert_eq!(record.unavailable[check], "no /proc", "{check}");
+        }
+        for check in ["sched_ext", "smt", "allowed_cpus", "isolated", "governor"] {
+            assert_eq!(record.unavailable[check], "no /sys", "{check}");
+        }
+        examined.facts.perf_refusal = Some(Refusal {
+            reason: "no file".to_owned(),
+            remedy: None,
+        });
+        assert_eq!(diagnose(&examined).unavailable["perf"], "no /proc");
     }
 
     /// Ticks of 10 ms, over waits that are no multiple of it.

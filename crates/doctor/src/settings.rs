@@ -6,7 +6,7 @@ use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
 use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
-use crate::{Examined, POD_WEIGHT, note, warning};
+use crate::{Examined, NO_PROC, POD_WEIGHT, note, warning};
 
 pub(crate) fn check_battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
@@ -287,8 +287,10 @@ pub(crate) fn check_isolated_cpus(examined: &Examined) -> CheckOutcome {
 pub(crate) fn check_perf(examined: &Examined) -> CheckOutcome {
     let facts = &examined.facts;
     match (facts.perf_paranoid, &facts.perf_refusal) {
-        (None, _) => Unavailable("perf", "this kernel has none"),
-        (Some(_), None) => InOrder("perf"),
+        // Whether events can be opened was tried, and needs no file.
+        (_, None) => InOrder("perf"),
+        (None, Some(_)) if facts.lacks_proc => Unavailable("perf", NO_PROC),
+        (None, Some(_)) => Unavailable("perf", "this kernel has none"),
         // It is not the kernel's setting that refuses it.
         (Some(level), Some(refusal)) if level <= 1 || facts.is_root => Found(note(
             "perf",

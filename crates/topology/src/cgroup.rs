@@ -64,6 +64,22 @@ pub fn wanted_files(capture: &Capture) -> Vec<String> {
     files
 }
 
+/// Why the limit on CPU time is unknown, for a capture that has `/proc/mounts` and
+/// `/proc/self/cgroup`; `None` if its files can be read or no cgroup can set one. `is_cgroup` says
+/// whether a folder, given without a leading slash, is a cgroup.
+#[must_use]
+pub fn explain_unknown_quota(
+    capture: &Capture,
+    is_cgroup: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
+    // A kernel without cgroups has no such file, and with only other controllers no such line.
+    let has = |controller| find_cgroup_path(capture, controller).is_some();
+    let can_limit = has("cpu") || has("");
+    // In a chroot the mount table leaves out what is mounted elsewhere.
+    let is_mounted = list_quota_folders(capture).iter().any(|dir| is_cgroup(dir));
+    (can_limit && !is_mounted).then_some("no cgroup files")
+}
+
 /// The folders of one mount that may hold this process's cpuset, the most specific first, and the
 /// names of their files.
 struct Candidate {

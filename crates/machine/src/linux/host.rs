@@ -11,12 +11,19 @@ use super::scheduling::SchedExt;
 use super::sys;
 use crate::jitter::Isolation;
 use pinwise_sched::Refusal;
+use pinwise_topology::{Capture, explain_unknown_quota};
 
 /// Settings and state of a host; `None` if the system does not report them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
     /// Does pinwise run as root?
     pub is_root: bool,
+    /// Is there no `/proc`, as in some chroots?
+    pub lacks_proc: bool,
+    /// Is there no `/sys`?
+    pub lacks_sys: bool,
+    /// Why a cgroup's limit on CPU time could not be read.
+    pub quota_refusal: Option<&'static str>,
     /// `on`, `off`, `notsupported` … of SMT control.
     pub smt_control: Option<String>,
     /// Frequency governors in use, each once.
@@ -75,6 +82,9 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
     let cpu = "sys/devices/system/cpu";
     HostFacts {
         is_root: sys::is_root(),
+        lacks_proc: list_names(&root.join("proc")).is_empty(),
+        lacks_sys: list_names(&root.join("sys")).is_empty(),
+        quota_refusal: host.explain_unknown_quota(),
         smt_control: host.read_text(&format!("{cpu}/smt/control")),
         governors: host.read_per_cpu("cpufreq/scaling_governor"),
         turbo: host.turbo(),
@@ -134,6 +144,15 @@ impl HostReader<'_> {
 
     fn read_text(&self, path: &str) -> Option<String> {
         read_text(&self.root.join(path)).filter(|text| !text.is_empty())
+    }
+
+    fn explain_unknown_quota(&self) -> Option<&'static str> {
+        let mut capture = Capture::new();
+        for path in ["proc/mounts", "proc/self/cgroup"] {
+            capture.insert(path, self.read_text(path).unwrap_or_default());
+        }
+        let has_processes = |dir: &str| self.root.join(dir).join("cgroup.procs").exists();
+        explain_unknown_quota(&capture, has_processes)
     }
 
     fn read_number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
@@ -271,5 +290,29 @@ mod tests {
         assert_eq!(facts.tuners, ["irqbalance"]);
         assert_eq!(facts.cpu_pressure, Some(0.125));
         assert_eq!(facts.aslr, None);
+    }
+
+    #[test]
+    fn a_quota_without_its_files_is_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| write_test_file(&folder.path().join(path), text);
+        assert!(read_host_facts(folder.path()).lacks_proc);
+        assert!(read_host_facts(folder.path()).lacks_sys);
+        put("proc/mounts", "proc /proc proc rw 0 0\n");
+        put("sys/kernel/notes", "");
+        put("proc/self/cgroup", "2:cpuset:/\n1:cpu,cpuacct:/limited\n");
+        let facts = read_host_facts(folder.path());
+        assert!(!facts.lacks_proc && !facts.lacks_sys);
+        assert_eq!(facts.quota_refusal, Some("no cgroup files"));
+        put(
+            "proc/mounts",
+            "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n",
+        );
+        put("sys/fs/cgroup/cpu/limited/cgroup.procs", "1\n");
+        assert_eq!(read_host_facts(folder.path()).quota_refusal, None);
+        // Without cgroups there is no limit either.
+        put("proc/self/cgroup", "");
+        put("proc/mounts", "proc /proc proc rw 0 0\n");
+        assert_eq!(read_host_facts(folder.path()).quota_refusal, None);
     }
 }
