@@ -12,8 +12,9 @@ use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, plan, recipes, restore};
 use anyhow::Context;
+use pinwise_doctor::describe_niceness;
 use pinwise_format::shell;
-use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::linux::{LinuxMachine, own_niceness};
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
@@ -125,6 +126,15 @@ fn find_misplaced_words(argv: &[String]) -> Option<String> {
     })
 }
 
+/// Reports that all arms run at a low priority.
+fn add_niceness(plan: &mut ComparePlan, machine: &dyn Host) {
+    let nice = match machine.is_simulated() {
+        true => 0,
+        false => own_niceness(),
+    };
+    plan.known.extend(describe_niceness(nice));
+}
+
 fn report_interrupt(terminal: &Terminal) -> Exit {
     terminal.warn("interrupted before the first counted run; nothing was stored");
     Exit::Interrupted
@@ -148,6 +158,7 @@ fn compare_arms(
     plan.argv.clone_from(&global.argv);
     // These options need a comparison, even if two placements are equal here.
     let needs_comparison = args.fail_if_slower.is_some() || args.require_verdict;
+    add_niceness(&mut plan, machine);
     plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !needs_comparison;
     let (record, exit) = run_and_report(global, args, &plan, machine, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
@@ -236,6 +247,7 @@ fn compare_with_itself(
     )?;
     let mut plan = plan::plan_self_comparison(args, seed, machine.as_mut(), terminal)?;
     plan.argv.clone_from(&global.argv);
+    add_niceness(&mut plan, machine.as_ref());
     let (_, exit) = run_and_report(global, args, &plan, machine.as_mut(), terminal)?;
     Ok(exit)
 }

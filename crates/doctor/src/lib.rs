@@ -36,7 +36,7 @@ enum CheckOutcome {
     Unavailable(&'static str, &'static str),
 }
 
-pub use settings::describe_pod;
+pub use settings::{describe_niceness, describe_pod};
 
 use CheckOutcome::{Found, InOrder, Unavailable};
 use disturbance::{
@@ -45,12 +45,14 @@ use disturbance::{
 };
 use settings::{
     check_aslr, check_battery, check_clock, check_cpuset, check_governor, check_huge_pages,
-    check_isolated_cpus, check_numa_balancing, check_perf, check_pod, check_smt, check_swap,
-    check_turbo,
+    check_isolated_cpus, check_niceness, check_numa_balancing, check_perf, check_pod, check_smt,
+    check_swap, check_turbo,
 };
 
 /// The weight of the finding about a pod.
 const POD_WEIGHT: u8 = 5;
+/// The weight of the finding about niceness.
+const NICE_WEIGHT: u8 = 9;
 
 /// A check of the facts.
 type Check = fn(&Examined) -> CheckOutcome;
@@ -83,11 +85,12 @@ impl Source {
 }
 
 /// The checks, what they read, and the weights of their findings, from 0 to 10.
-const CHECKS: [(Check, Source, u8); 21] = [
+const CHECKS: [(Check, Source, u8); 22] = [
     (check_load, Proc, 10),
     (check_steal, Proc, 8),
     (check_virtual_machine, Sys, 7),
     (check_quota, Proc, 9),
+    (check_niceness, Calls, NICE_WEIGHT),
     (check_tuners, Proc, 6),
     (check_battery, Sys, 7),
     (check_governor, Sys, 6),
@@ -195,7 +198,7 @@ mod tests {
         examined.facts.lacks_proc = true;
         examined.facts.lacks_sys = true;
         let record = diagnose(&examined);
-        assert_eq!(record.passed, ["perf"]);
+        assert_eq!(record.passed, ["nice", "perf"]);
         for check in ["quota", "tuners", "pod", "cpu_pressure", "load"] {
             assert_eq!(record.unavailable[check], "no /proc", "{check}");
         }
@@ -207,6 +210,19 @@ mod tests {
             remedy: None,
         });
         assert_eq!(diagnose(&examined).unavailable["perf"], "no /proc");
+    }
+
+    #[test]
+    fn a_low_priority_is_reported() {
+        let mut examined = quiet_host();
+        for (nice, is_reported) in [(-5, false), (0, false), (1, true), (19, true)] {
+            examined.facts.nice = nice;
+            let findings = list_findings(&examined);
+            assert_eq!(findings.contains(&"nice".to_owned()), is_reported, "{nice}");
+        }
+        let finding = diagnose(&examined).findings.remove(0);
+        assert!(finding.sentence.contains("at nice 19"), "{finding:?}");
+        assert!(finding.advice.contains("renice -n 0"), "{finding:?}");
     }
 
     /// Ticks of 10 ms, over waits that are no multiple of it.

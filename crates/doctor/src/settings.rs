@@ -6,7 +6,7 @@ use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
 use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
-use crate::{Examined, NO_PROC, POD_WEIGHT, note, warning};
+use crate::{Examined, NICE_WEIGHT, NO_PROC, POD_WEIGHT, note, warning};
 
 pub(crate) fn check_battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
@@ -134,6 +134,30 @@ fn describe_cpus(cpus: &CpuSet) -> String {
         1 => format!("CPU {cpus}"),
         _ => format!("CPUs {cpus}"),
     }
+}
+
+pub(crate) fn check_niceness(examined: &Examined) -> CheckOutcome {
+    match describe_niceness(examined.facts.nice) {
+        Some(finding) => Found(finding),
+        None => InOrder("nice"),
+    }
+}
+
+/// Reports a low priority of pinwise, which the programs that it starts inherit; `None` at the usual
+/// priority and above.
+#[must_use]
+pub fn describe_niceness(nice: i32) -> Option<Finding> {
+    (nice > 0).then(|| {
+        warning(
+            "nice",
+            format!(
+                "pinwise runs at nice {nice}, so programs that it starts yield the CPUs to all others."
+            ),
+            "Start it without nice, or as root, in the same shell, first: renice -n 0 -p $$",
+        )
+        .with_weight(NICE_WEIGHT)
+        .with_evidence("nice", nice)
+    })
 }
 
 pub(crate) fn check_pod(examined: &Examined) -> CheckOutcome {

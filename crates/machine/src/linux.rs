@@ -63,7 +63,7 @@ pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
 pub use counters::{CycleCounting, perf_refusal};
 pub use execute_bound::{BoundPlace, execute_bound};
 pub use file_limit::fail_writes_beyond_file_limit;
-pub use host::{HostFacts, is_pod, read_host_facts, read_tuners};
+pub use host::{HostFacts, is_pod, own_niceness, read_host_facts, read_tuners};
 pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{

@@ -2,12 +2,36 @@
 
 use pinwise_format::count;
 use pinwise_machine::BusyProcess;
-use pinwise_record::Finding;
+use pinwise_record::{Comparison, Finding, Stopped};
 
 /// At most this many processes are named.
 const MAX_NAMED: usize = 3;
 /// Processes that use fewer CPUs are not named.
 const MIN_CPUS: f64 = 0.2;
+
+/// Adds to why nothing could be compared that others preempted a program of low priority, if it was
+/// killed for being late.
+pub(crate) fn blame_niceness(
+    record: &mut Comparison,
+    find_busiest: impl FnOnce() -> Vec<BusyProcess>,
+) {
+    let nice = record.findings.iter().find(|found| found.check == "nice");
+    let Some(nice) = nice.and_then(|found| found.evidence.get("nice")?.as_i64()) else {
+        return;
+    };
+    let runs = record.arms.iter();
+    let mut runs = runs.flat_map(|arm| arm.runs.iter().chain(&arm.other_runs));
+    if record.stopped != Some(Stopped::Failed) || !runs.any(|run| run.timed_out) {
+        return;
+    }
+    let busy = find_busiest().into_iter().find(|one| one.cpus >= MIN_CPUS);
+    if let Some(BusyProcess { name, process, .. }) = busy {
+        let cause = format!(
+            " Likely cause: it ran at nice {nice} and yielded to busy processes such as {name} ({process})."
+        );
+        record.verdict.sentence.push_str(&cause);
+    }
+}
 
 fn concerns_load(finding: &Finding) -> bool {
     matches!(
@@ -63,6 +87,32 @@ mod tests {
         for (busy, cpus) in [(0.3, 2), (0.3, 1), (4.0, 64)] {
             assert!(is_load(busy, cpus), "{busy} of {cpus}");
         }
+    }
+
+    #[test]
+    fn low_priority_is_blamed_for_a_late_run_only_on_a_busy_machine() {
+        let text = include_str!("../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.verdict.sentence = "Too late.".to_owned();
+        record.stopped = Some(Stopped::Failed);
+        record.arms[0].runs[0].timed_out = true;
+        let busy = |cpus| {
+            vec![BusyProcess {
+                process: 7,
+                name: "cc1plus".to_owned(),
+                cpus,
+            }]
+        };
+        blame_niceness(&mut record, || busy(1.0));
+        assert_eq!(record.verdict.sentence, "Too late.");
+        let nice = Finding::new("nice", Severity::Warning, "", "").with_evidence("nice", 19);
+        record.findings.push(nice);
+        blame_niceness(&mut record, || busy(0.05));
+        assert_eq!(record.verdict.sentence, "Too late.");
+        blame_niceness(&mut record, || busy(1.0));
+        let sentence = &record.verdict.sentence;
+        assert!(sentence.contains("nice 19"), "{sentence}");
+        assert!(sentence.contains("cc1plus (7)"), "{sentence}");
     }
 
     #[test]

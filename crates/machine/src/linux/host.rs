@@ -18,6 +18,8 @@ use pinwise_topology::{Capture, explain_unknown_quota};
 pub struct HostFacts {
     /// Does pinwise run as root?
     pub is_root: bool,
+    /// Niceness of pinwise, which the programs that it starts inherit.
+    pub nice: i32,
     /// Is there no `/proc`, as in some chroots?
     pub lacks_proc: bool,
     /// Is there no `/sys`?
@@ -82,6 +84,7 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
     let cpu = "sys/devices/system/cpu";
     HostFacts {
         is_root: sys::is_root(),
+        nice: own_niceness(),
         lacks_proc: list_names(&root.join("proc")).is_empty(),
         lacks_sys: list_names(&root.join("sys")).is_empty(),
         quota_refusal: host.explain_unknown_quota(),
@@ -109,6 +112,12 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
             .read_text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cpu_pressure: host.cpu_pressure(),
     }
+}
+
+/// Niceness of pinwise, which the programs that it starts inherit; 0 if unknown.
+#[must_use]
+pub fn own_niceness() -> i32 {
+    sys::nice_of(0).unwrap_or(0)
 }
 
 /// Does this process run in a pod of Kubernetes? Read below `root`.

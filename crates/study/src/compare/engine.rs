@@ -78,6 +78,7 @@ fn run_and_record(
     let results = engine.into_results(stopped, elapsed);
     assemble::complete_record(&mut record, plan, &topology, results);
     load::name_busiest(&mut record.findings, || machine.busiest());
+    load::blame_niceness(&mut record, || machine.busiest());
     observer.end(&record);
     Ok(record)
 }
