@@ -22,8 +22,10 @@ pub(crate) fn check_load(examined: &Examined) -> CheckOutcome {
         return Unavailable("load", "/proc/stat cannot be read");
     };
     let shares = busy_shares(before, after);
+    let usable = examined.topology.reachable();
     let mut busy: Vec<(usize, f64)> = shares
         .into_iter()
+        .filter(|(cpu, _)| usable.contains(*cpu))
         .filter(|s| s.1 > MAX_BUSY_SHARE)
         .collect();
     if busy.is_empty() {

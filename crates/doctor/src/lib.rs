@@ -213,6 +213,25 @@ mod tests {
     }
 
     #[test]
+    fn the_load_of_cpus_outside_the_cpuset_is_not_reported() {
+        let mut examined = quiet_host();
+        let usage = |at, busy: [u64; 2]| Usage {
+            at: Duration::from_millis(at),
+            busy: busy
+                .map(Duration::from_millis)
+                .into_iter()
+                .enumerate()
+                .collect(),
+            ..Usage::default()
+        };
+        examined.usage = Some((usage(0, [0, 0]), usage(500, [0, 450])));
+        assert_eq!(list_findings(&examined), ["load"]);
+        let leaves = CpuSet::single(0);
+        examined.topology.restrictions = vec![Restriction::limit("cpuset /one", leaves)];
+        assert_eq!(list_findings(&examined), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_low_priority_is_reported() {
         let mut examined = quiet_host();
         for (nice, is_reported) in [(-5, false), (0, false), (1, true), (19, true)] {

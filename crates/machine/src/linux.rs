@@ -176,6 +176,7 @@ impl LinuxMachine {
             .quota
             .as_ref()
             .and_then(|quota| Throttle::watch_beside(&quota.source));
+        let meter = Meter::limited_to(&topology.allowed);
         Ok(Self {
             topology,
             warnings,
@@ -187,7 +188,7 @@ impl LinuxMachine {
             streams: Streams::new().map_err(system("making pipes"))?,
             counters,
             has_run: false,
-            meter: Meter::new(),
+            meter,
             own_peak: OwnPeak::new(),
             throttle,
             disturbance: None,

@@ -115,7 +115,7 @@ pub use gate::{
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use header::Header;
-pub use host::HostRecord;
+pub use host::{HostRecord, RestrictedRecord};
 pub use interrupts::{InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord};
 pub use jitter::{
     CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JitterCauseRecord,

@@ -7,7 +7,7 @@ use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_w
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
     Answer, Arm, CommandRecord, Comparison, ContrastRecord, EffectRecord, Finding, HostRecord,
-    MetricRecord, Severity, Stopped, VerdictKind, VerdictRecord,
+    MetricRecord, RestrictedRecord, Severity, Stopped, VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
 pub(super) use traced::format_traced_arms;
@@ -112,9 +112,20 @@ pub(super) fn describe_host(host: &HostRecord) -> String {
         "{}{} · {}, {}",
         host.name(),
         model.map_or_else(String::new, |model| format!(" · {model}")),
-        count(host.counts.cpus, "CPU"),
+        describe_cpu_count(host),
         count(host.counts.cores, "core"),
     )
+}
+
+/// `2 CPUs`, or `1 of 2 CPUs (cpuset)`.
+fn describe_cpu_count(host: &HostRecord) -> String {
+    let cpus = host.counts.cpus;
+    match &host.restricted {
+        Some(RestrictedRecord { online, by }) => {
+            format!("{cpus} of {} ({by})", count(*online, "CPU"))
+        }
+        None => count(cpus, "CPU"),
+    }
 }
 
 fn format_arms_table(record: &Comparison) -> String {

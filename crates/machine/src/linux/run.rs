@@ -142,7 +142,7 @@ impl LinuxMachine {
         let throttled = self.take_own_throttling();
         let end = sched_ext.end_of_run(ended.end);
         let cpu_time = ended.user + ended.system;
-        if let Some(disturbance) = self.meter.disturbance_of_run(cpu_time) {
+        if let Some(disturbance) = self.meter.disturbance_of_run(cpu_time, &granted) {
             self.disturbance = Some(disturbance);
         }
         let disturbance = self.disturbance;

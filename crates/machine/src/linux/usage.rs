@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::sys;
 use crate::{Throttling, Usage};
-use pinwise_topology::{Capture, wanted_cgroup_files};
+use pinwise_topology::{Capture, CpuSet, wanted_cgroup_files};
 
 /// Shortest interval whose CPU time is known well enough at this resolution.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
@@ -96,10 +96,12 @@ pub(super) fn parse_steal(text: &str, ticks_per_second: u64) -> BTreeMap<usize, 
     text.lines().skip(1).map_while(steal).collect()
 }
 
-/// Busy time of all CPUs since `before`.
-pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
+/// Busy time of these CPUs since `before`; `None`: of all.
+pub(super) fn busy_since(now: &Usage, before: &Usage, cpus: Option<&CpuSet>) -> Duration {
+    let counts = |cpu: usize| cpus.is_none_or(|cpus| cpus.contains(cpu));
     let total = |usage: &Usage| {
-        let times = usage.busy.iter().map(|(_, time)| *time);
+        let times = usage.busy.iter().filter(|(cpu, _)| counts(*cpu));
+        let times = times.map(|(_, time)| *time);
         times.fold(Duration::ZERO, Duration::saturating_add)
     };
     total(now).saturating_sub(total(before))
@@ -127,6 +129,8 @@ pub(super) struct Disturbance {
 pub(super) struct Meter {
     stat: Option<RereadFile>,
     ticks_per_second: u64,
+    /// CPUs on which commands may run: the load of others does not disturb them. `None`: all.
+    cpus: Option<CpuSet>,
     last: Option<Usage>,
     /// CPU time of measured commands since `last`.
     commands: Duration,
@@ -139,9 +143,18 @@ impl Meter {
         Self {
             stat: RereadFile::open(Path::new("/proc/stat")),
             ticks_per_second: sys::ticks_per_second(),
+            cpus: None,
             last: None,
             commands: Duration::ZERO,
             own_process: Duration::ZERO,
+        }
+    }
+
+    /// Counts only the load of these CPUs, and of those that commands are placed on.
+    pub(super) fn limited_to(cpus: &CpuSet) -> Self {
+        Self {
+            cpus: Some(cpus.clone()),
+            ..Self::new()
         }
     }
 
@@ -150,10 +163,18 @@ impl Meter {
         Some(parse_stat(text, sys::monotonic(), self.ticks_per_second))
     }
 
-    /// Returns what disturbed the run that has just ended and used `cpu_time`; `None` if too little
-    /// time has passed to know.
-    pub(super) fn disturbance_of_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
+    /// Returns what disturbed the run that has just ended and used `cpu_time` on these CPUs; `None`
+    /// if too little time has passed to know.
+    pub(super) fn disturbance_of_run(
+        &mut self,
+        cpu_time: Duration,
+        cpus: &CpuSet,
+    ) -> Option<Disturbance> {
         self.commands += cpu_time;
+        // A placement may leave pinwise's own mask.
+        if let Some(own) = &mut self.cpus {
+            *own = own.union(cpus);
+        }
         let now = sys::monotonic();
         if let Some(last) = &self.last
             && now.saturating_sub(last.at) < MIN_INTERVAL
@@ -165,7 +186,7 @@ impl Meter {
         let own = self.commands + process.saturating_sub(self.own_process);
         let disturbance = self.last.as_ref().map(|last| {
             let interval = usage.at.saturating_sub(last.at).as_secs_f64();
-            let foreign = busy_since(&usage, last).saturating_sub(own);
+            let foreign = busy_since(&usage, last, self.cpus.as_ref()).saturating_sub(own);
             Disturbance {
                 foreign: foreign.as_secs_f64() / interval,
                 steal: usage.steal.saturating_sub(last.steal).as_secs_f64() / interval,
@@ -318,6 +339,19 @@ mod tests {
     }
 
     #[test]
+    fn the_load_of_cpus_that_are_not_allowed_is_not_counted() {
+        let at = |first, second| {
+            let text = format!("cpu 0\ncpu0 {first} 0 0\ncpu1 {second} 0 0\n");
+            parse_stat(&text, Duration::ZERO, 100)
+        };
+        let (before, now) = (at(0, 0), at(30, 70));
+        let ms = Duration::from_millis;
+        let one = CpuSet::single(0);
+        assert_eq!(busy_since(&now, &before, Some(&one)), ms(300));
+        assert_eq!(busy_since(&now, &before, None), ms(1000));
+    }
+
+    #[test]
     fn throttling_is_read() {
         let throttling = Throttling {
             periods: 5,
@@ -341,14 +375,14 @@ mod tests {
         let usage = parse_stat(&text, Duration::ZERO, 100);
         assert_eq!(usage.busy[0].1, usage.busy[1].1);
         let before = parse_stat("", Duration::ZERO, 1);
-        assert!(busy_since(&usage, &before) > usage.busy[0].1);
+        assert!(busy_since(&usage, &before, None) > usage.busy[0].1);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read(text in "(cpu[0-9]{0,3} ([0-9]{1,20} ?){0,9}\n|\\PC{0,20}\n|nr_throttled \\PC{0,9}\n){0,4}") {
             let usage = parse_stat(&text, Duration::ZERO, 100);
-            let _ = (busy_since(&usage, &usage), parse_throttling(&text));
+            let _ = (busy_since(&usage, &usage, None), parse_throttling(&text));
         }
 
         #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::LiveError;
 use super::reading::{Source, quote_first_lines};
 use super::service::{RestoreSummary, Service, Wish};
+use crate::linux::usage::busy_since;
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
@@ -324,8 +325,9 @@ impl LiveMachine {
         let (user, system) = cpu_time(&ticks, &now);
         let between = usage.zip(self.host.usage());
         let foreign = between.as_ref().map(|(before, after)| {
-            let busy = |usage: &Usage| usage.busy.iter().map(|(_, time)| *time).sum::<Duration>();
-            busy(after).saturating_sub(busy(before) + user + system + own)
+            // The load of CPUs that the service may not use does not disturb it.
+            let cpus = self.topology.allowed.union(request.cpus);
+            busy_since(after, before, Some(&cpus)).saturating_sub(user + system + own)
         });
         let steal = between.map(|(before, after)| after.steal.saturating_sub(before.steal));
         let end = match self.parse_figure(&sample) {

@@ -81,6 +81,7 @@ fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
                 packages: 1,
             },
             allowed: "0-1".to_owned(),
+            restricted: None,
             shape_hash: String::new(),
         },
         seed: 1,
