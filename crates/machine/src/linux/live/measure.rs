@@ -370,6 +370,12 @@ fn cpu_time(
     (time(total.0), time(total.1))
 }
 
+/// The processes that are none of the service: its load is what is measured.
+fn without_service(mut busy: Vec<BusyProcess>, is_own: impl Fn(i32) -> bool) -> Vec<BusyProcess> {
+    busy.retain(|one| !is_own(one.process));
+    busy
+}
+
 fn machine_error(error: LiveError) -> MachineError {
     match error {
         LiveError::Pin { who, error } => MachineError::System {
@@ -401,7 +407,8 @@ impl Host for LiveMachine {
     }
 
     fn busiest(&mut self) -> Vec<BusyProcess> {
-        self.host.busiest()
+        let own = self.service.cpu_ticks();
+        without_service(self.host.busiest(), |process| own.contains_key(&process))
     }
 
     fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
@@ -420,5 +427,23 @@ impl CommandRunner for LiveMachine {
 
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
         self.host.run_helper(role, command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_is_not_named_among_other_processes() {
+        let busy = |process, name: &str| BusyProcess {
+            process,
+            name: name.to_owned(),
+            cpus: 0.4,
+        };
+        let all = vec![busy(7, "svc"), busy(8, "cc1plus")];
+        let others = without_service(all, |process| process == 7);
+        let names: Vec<&str> = others.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["cc1plus"]);
     }
 }
