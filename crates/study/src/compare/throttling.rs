@@ -1,8 +1,9 @@
 //! Findings on CPU quotas that throttled runs, or did not.
 
 use super::results::Results;
-use pinwise_format::{count, cpu_limit, round_percent};
+use pinwise_format::{count, cpu_limit, round_percent, whole_usize};
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity};
+use pinwise_stats::describe::median;
 use pinwise_topology::Topology;
 
 /// A limit counts as reached if it throttled for at least this share of the time.
@@ -32,6 +33,7 @@ pub(super) fn report_inherited_limit(record: &Comparison, topology: &Topology) -
     // An arm's own limit has a finding of its own.
     let is_without_limit = |arm: &&Arm| !arm.runs.is_empty() && arm.setting.limit.is_none();
     let arms = record.arms.iter().filter(is_without_limit);
+    let runs = arms.clone().flat_map(|arm| &arm.runs);
     let shares = arms.map(|arm| (&arm.name, throttled_share(&arm.runs)));
     let shares: Vec<(&String, f64)> = shares.collect();
     if shares.iter().all(|(_, share)| *share < MIN_THROTTLED_SHARE) {
@@ -49,7 +51,7 @@ pub(super) fn report_inherited_limit(record: &Comparison, topology: &Topology) -
         "cpu_limit",
         Severity::Warning,
         sentence,
-        count_fitting_threads(limit),
+        advise_on_limit(limit, runs, record.host.counts.cpus),
     );
     Some(finding.with_evidence("limit_cpus", limit))
 }
@@ -71,7 +73,7 @@ pub(super) fn report_own_limit(arm: &Arm, record: &Comparison) -> Option<Finding
         count(runs, "run"),
         round_percent(share),
     );
-    let mut advice = count_fitting_threads(limit);
+    let mut advice = advise_on_limit(limit, arm.runs.iter(), record.host.counts.cpus);
     // A figure that the program prints may concern the tail already.
     if throttled < runs && record.plan.judge == "typical" && record.metric.is_wall() {
         advice.push_str(
@@ -130,9 +132,25 @@ pub(super) fn report_idle_limits(record: &Comparison) -> Option<Finding> {
     })
 }
 
-fn count_fitting_threads(limit: f64) -> String {
+/// Advises on the limit of a machine of `cpus` CPUs that throttled these runs.
+fn advise_on_limit<'r>(
+    limit: f64,
+    runs: impl Iterator<Item = &'r RunRecord>,
+    cpus: usize,
+) -> String {
     match limit {
-        ..1.0 => "Raise the limit to 1 CPU: even one busy thread exceeds it.".to_owned(),
+        ..1.0 => {
+            // What a run would have used without the limit, on average.
+            let wanted = runs
+                .filter_map(|run| Some((run.cpu_s()? + run.throttled_s?) / run.wall_s))
+                .filter(|wanted| wanted.is_finite());
+            let wanted: Vec<f64> = wanted.collect();
+            let wanted = median(&wanted).map_or(1, whole_usize).clamp(1, cpus.max(1));
+            format!(
+                "Raise the limit to {}: even one busy thread exceeds it.",
+                count(wanted, "CPU")
+            )
+        }
         ..2.0 => "Run one busy thread, which fits into the limit.".to_owned(),
         _ => format!(
             "Run at most {} busy threads, which fit into the limit.",
@@ -155,6 +173,22 @@ fn throttled_share(runs: &[RunRecord]) -> f64 {
 mod tests {
     use super::*;
     use pinwise_record::CpuLimitRecord;
+
+    #[test]
+    fn the_limit_that_is_advised_fits_the_work_of_all_threads() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let record: Comparison = serde_json::from_str(text).unwrap();
+        let mut run = record.arms[0].runs[0].clone();
+        let mut advise = |used_s, throttled_s, cpus| {
+            (run.wall_s, run.user_s, run.sys_s) = (2.0, Some(used_s), Some(0.0));
+            run.throttled_s = Some(throttled_s);
+            advise_on_limit(0.5, [&run].into_iter(), cpus)
+        };
+        assert!(advise(1.0, 2.9, 2).starts_with("Raise the limit to 2 CPUs:"));
+        assert!(advise(1.0, 0.9, 2).starts_with("Raise the limit to 1 CPU:"));
+        assert!(advise(1.0, 15.0, 2).starts_with("Raise the limit to 2 CPUs:"));
+        assert!(advise(0.1, 0.1, 2).starts_with("Raise the limit to 1 CPU:"));
+    }
 
     #[test]
     fn limits_that_are_never_reached_are_named() {
