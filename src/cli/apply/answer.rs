@@ -59,6 +59,23 @@ impl Answer {
             && own == SettingRecord::default()
     }
 
+    /// Why its placement does not exist on this machine, if it is of a simulated one.
+    pub(super) fn explain_simulated(&self, args: &ApplyArgs) -> Option<String> {
+        let machine = self.host.strip_prefix("sim:").map(|_| &self.host)?;
+        let words = ["pinwise", "apply", &self.id, "--machine", machine];
+        let mut words = words.map(str::to_owned).to_vec();
+        let arm = args.arm.as_ref().map(|arm| ["--arm", arm]);
+        let target = args.target.as_ref().map(|target| ["--as", target]);
+        let options = arm.into_iter().chain(target).flatten();
+        words.extend(options.map(str::to_owned));
+        Some(format!(
+            "record {} is of the simulated machine {machine}, and this one has no {}; to print it for that machine: {}",
+            self.id,
+            self.placement,
+            shell::line(&words)
+        ))
+    }
+
     /// What the output for a tool needs beside the placement.
     pub(in crate::cli) fn context(&self) -> Context {
         Context {

@@ -53,7 +53,13 @@ pub(super) fn apply(
     } else {
         "--place"
     };
-    let realised = placement.realise(&topology).context(source)?;
+    let realised = placement.realise(&topology).map_err(|error| {
+        let simulated = record.as_ref().filter(|_| global.machine.is_local());
+        match simulated.and_then(|answer| answer.explain_simulated(args)) {
+            Some(hint) => anyhow::anyhow!("{hint}"),
+            None => anyhow::Error::new(error).context(source),
+        }
+    })?;
     if let Some(answer) = &record {
         note_differences(answer, &realised, &topology, terminal);
         if answer.has_nothing_to_apply() && !terminal.is_json() {
