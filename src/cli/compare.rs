@@ -3,7 +3,7 @@
 mod live;
 
 use super::apply::{ArmChoice, NOTHING_TO_APPLY};
-use super::args::{CompareArgs, Global, ResultArgs, Undecided};
+use super::args::{CompareArgs, ExperimentArgs, Global, ResultArgs, Undecided};
 use super::machine::{cycle_counting, open_machine};
 use super::maps::load_newest_map;
 use super::opening::{check_store, open_store};
@@ -41,7 +41,11 @@ pub(super) fn compare(
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
     }
-    if let Some(hint) = find_misplaced_words(&args.experiment.argv) {
+    let ExperimentArgs { lines, argv, .. } = &args.experiment;
+    let mut unquoted = [lines, argv]
+        .into_iter()
+        .map(|words| find_unquoted_commands(words));
+    if let Some(hint) = find_misplaced_words(argv).or_else(|| unquoted.find_map(|hint| hint)) {
         terminal.note(&hint);
     }
     let seed = plan::choose_seed(&args.experiment.effort);
@@ -124,6 +128,28 @@ fn find_misplaced_words(argv: &[String]) -> Option<String> {
             "{second} is an argument of {program}; to compare the two: pinwise compare {program} {second}"
         )
     })
+}
+
+/// A hint if the first word is repeated, as in `./prog 1 ./prog 2`, which is one command.
+fn find_unquoted_commands(words: &[String]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let has_blanks = |word: &String| word.contains(char::is_whitespace);
+    let are_commands = rest.iter().all(|word| plan::is_program(word));
+    if !rest.contains(program) || words.iter().any(has_blanks) || are_commands {
+        return None;
+    }
+    let commands = words.split(|word| word == program).skip(1);
+    let commands = commands.map(|arguments| {
+        let words = std::iter::once(program).chain(arguments);
+        let words: Vec<String> = words.cloned().collect();
+        shell::word(&shell::line(&words))
+    });
+    let commands: Vec<String> = commands.collect();
+    Some(format!(
+        "{} is one command; several need quotes: pinwise compare {}",
+        shell::line(words),
+        commands.join(" ")
+    ))
 }
 
 /// Reports that all arms run at a low priority.
@@ -423,6 +449,24 @@ fn check_slowdown_limit(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_program_is_taken_for_a_second_command_without_quotes() {
+        let hint = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            find_unquoted_commands(&words)
+        };
+        assert_eq!(
+            hint("/bin/sleep 1 /bin/sleep 2").as_deref(),
+            Some(
+                "/bin/sleep 1 /bin/sleep 2 is one command; several need quotes: pinwise compare '/bin/sleep 1' '/bin/sleep 2'"
+            )
+        );
+        // These are two commands.
+        for line in ["/bin/ls /bin/ls", "/bin/ls /tmp", "/bin/ls"] {
+            assert_eq!(hint(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn words_after_the_dashes_meant_for_pinwise_are_reported() {
