@@ -1,6 +1,6 @@
 //! Whether the system's report of the machine is right, in a sentence.
 
-use super::{Agreement, LevelName, Measured};
+use super::{Agreement, LevelName, LevelVerdict, Measured};
 use pinwise_format::{capitalise, join_words};
 
 /// Limits the groups that the answer names.
@@ -15,8 +15,11 @@ impl Measured {
             let verdicts = self.verdicts.iter();
             verdicts.filter(move |verdict| verdict.verdict == wanted)
         };
+        // No report claims that the wiring stays.
+        let is_claimed = |verdict: &&LevelVerdict| verdict.level != LevelName::Placement;
         let list_nouns = |wanted| -> Vec<&str> {
-            let nouns = with_verdict(wanted).map(|verdict| verdict.level.noun());
+            let claimed = with_verdict(wanted).filter(is_claimed);
+            let nouns = claimed.map(|verdict| verdict.level.noun());
             nouns.collect()
         };
         let mut contradicted = with_verdict(Agreement::Contradicted);
@@ -57,7 +60,7 @@ impl Measured {
             let why = why.or_else(|| {
                 Some(
                     with_verdict(Agreement::CannotTell)
-                        .next()?
+                        .find(is_claimed)?
                         .measured
                         .as_str(),
                 )
@@ -65,7 +68,9 @@ impl Measured {
             let why = why.unwrap_or("nothing could be compared.");
             return format!("Whether the kernel's picture is right cannot be told here: {why}");
         }
-        let now = match is_virtual && self.drift.is_none() {
+        // Watched, but too short to say that the wiring stays.
+        let is_open = with_verdict(Agreement::CannotTell).any(|v| !is_claimed(&v));
+        let now = match is_virtual && (self.drift.is_none() || is_open) {
             true => " at this moment",
             false => "",
         };
@@ -112,7 +117,6 @@ impl Measured {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LevelVerdict;
     use super::*;
 
     fn answer_for(verdicts: &[(LevelName, Agreement)]) -> String {
@@ -142,6 +146,23 @@ mod tests {
         assert_eq!(measured.answer_sentence(true), seen);
         measured.drift = Some(super::super::DriftRecord::default());
         assert!(measured.answer_sentence(true).contains("is right"));
+        // Too short a watch.
+        let open = [
+            (LevelName::Smt, Agreement::Agrees),
+            (LevelName::Placement, Agreement::CannotTell),
+        ];
+        measured.verdicts = measure(&open).verdicts;
+        assert_eq!(measured.answer_sentence(true), seen);
+    }
+
+    #[test]
+    fn no_report_states_that_the_wiring_stays() {
+        let smt = (LevelName::Smt, Agreement::Agrees);
+        for stays in [Agreement::Agrees, Agreement::CannotTell] {
+            let answer = answer_for(&[smt.clone(), (LevelName::Placement, stays)]);
+            let expected = "The kernel's picture is right: SMT siblings are as reported.";
+            assert_eq!(answer, expected);
+        }
     }
 
     #[test]

@@ -371,14 +371,52 @@ fn judge_stability(case: &Case<'_>) -> Option<Opinion> {
             advice,
         ));
     }
-    let drift = case.drift?;
-    Some(opinion(Agreement::Agrees, drift.sentence.clone(), 0.95, ""))
+    judge_unchanged(case.drift?).map(|(verdict, measured)| opinion(verdict, measured, 0.95, ""))
+}
+
+/// A wiring that may change more often than once in this time is not called stable: an experiment
+/// takes as long.
+const STABLE_S: f64 = 60.0;
+
+/// What watching shows if nothing changed; `None` if something did.
+fn judge_unchanged(drift: &DriftRecord) -> Option<(Agreement, String)> {
+    if drift.changes > 0 {
+        return None;
+    }
+    let sentence = &drift.sentence;
+    // No change within T bounds the rate by 3 / T.
+    Some(match drift.watched_s >= 3.0 * STABLE_S {
+        true => (Agreement::Agrees, sentence.clone()),
+        false => (
+            Agreement::CannotTell,
+            format!("{sentence} Watch it for 3 minutes for a bound of a minute: --watch 3m."),
+        ),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pinwise_record::PlateauRecord;
+
+    #[test]
+    fn a_short_watch_does_not_confirm_that_the_wiring_stays() {
+        let judge = |watched_s, changes| {
+            let drift = DriftRecord {
+                watched_s,
+                pairs: Vec::new(),
+                changes,
+                median_dwell_s: None,
+                longest_dwell_s: watched_s,
+                valid_s: None,
+                sentence: "It did not change.".to_owned(),
+            };
+            judge_unchanged(&drift).map(|(verdict, _)| verdict)
+        };
+        assert_eq!(judge(30.0, 0), Some(Agreement::CannotTell));
+        assert_eq!(judge(180.0, 0), Some(Agreement::Agrees));
+        assert_eq!(judge(180.0, 1), None);
+    }
 
     #[test]
     fn a_cache_that_the_ladder_does_not_show_is_inconclusive() {
