@@ -7,11 +7,12 @@ use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, RunArgs};
-use super::bound;
 use super::maps::{describe_moving, load_newest_map};
 use super::ranks;
 use super::terminal::Terminal;
+use super::{bound, plan};
 use pinwise_doctor::{Examined, diagnose};
+use pinwise_format::shell;
 use pinwise_machine::linux::{self, BoundPlace, HostFacts, read_host_facts};
 use pinwise_machine::{Binding, Coverage, MachineError};
 use pinwise_placement::Placement;
@@ -49,6 +50,9 @@ pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result
 pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     if !global.machine.is_local() {
         bail!("run starts the command for real; it needs --machine local");
+    }
+    if let Some(hint) = find_cpus_before_program(&args.argv) {
+        bail!("{hint}");
     }
     let command = Command::from_argv(args.argv.clone())?;
     let placement: Placement = args.place.parse().context("--place")?;
@@ -99,6 +103,25 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         linux::execute_bound(&command, &place, granted, on_coverage),
         terminal,
     )
+}
+
+/// CPUs in place of the program, as for `taskset`: a hexadecimal mask, or a list.
+fn find_cpus_before_program(argv: &[String]) -> Option<String> {
+    let [cpus, program, ..] = argv else {
+        return None;
+    };
+    if plan::is_program(cpus) || !plan::is_program(program) {
+        return None;
+    }
+    let (what, place) = match cpus.strip_prefix("0x") {
+        Some(mask) => ("for the CPUs of a mask", format!("mask:{mask}")),
+        None => ("as a placement", cpus.clone()),
+    };
+    place.parse::<Placement>().ok()?;
+    Some(format!(
+        "{cpus}: no such program; {what}: pinwise run --place {place} -- {}",
+        shell::line(&argv[1..])
+    ))
 }
 
 /// Reports that the command could not be started, with the exit status that shells use.

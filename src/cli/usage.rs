@@ -33,8 +33,9 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     if !error.use_stderr() {
         // clap prints bold headings if possible. A closed pipe is not an error.
         let terminal = Terminal::plain();
-        let _ = match terminal.stdout_is_ascii() {
-            true => terminal.print(&error.to_string()),
+        let help = idioms::name_help_by_alias(&error.to_string(), arguments);
+        let _ = match help.is_some() || terminal.stdout_is_ascii() {
+            true => terminal.print(&help.unwrap_or_else(|| error.to_string())),
             false => error.print().map_err(Into::into),
         };
         return Exit::Done;

@@ -95,11 +95,13 @@ const INDEXED_NAMES: [(&str, Level); 4] = [
 ];
 
 /// Names that other tools use, with ours.
-const OTHER_NAMES: [(&[&str], &str); 4] = [
+const OTHER_NAMES: [(&[&str], &str); 6] = [
     (&["core"], "one-core"),
-    (&["llc", "l3", "l3cache", "cache"], "one-llc"),
-    (&["numa", "node", "numanode"], "one-numa"),
-    (&["package", "socket"], "one-package"),
+    (&["llc", "l3", "l3cache", "cache", "one-l3"], "one-llc"),
+    (&["numa", "node", "numanode", "one-node"], "one-numa"),
+    (&["package", "socket", "one-socket"], "one-package"),
+    (&["one-per-l3"], "one-per-llc"),
+    (&["one-per-node"], "one-per-numa"),
 ];
 
 /// Why a placement could not be parsed.

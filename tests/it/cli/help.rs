@@ -175,3 +175,22 @@ fn options_of_other_tools_are_accepted() {
         stage.run_ok(&format!("compare --machine sim:same.toml {options}"));
     }
 }
+
+#[test]
+fn a_command_called_by_another_name_has_that_name_in_its_usage() {
+    let stage = Stage::new();
+    for (line, usage) in [
+        (
+            "record remove --help",
+            "Usage: pinwise record remove [OPTIONS]",
+        ),
+        ("record rm -h", "Usage: pinwise record rm [OPTIONS]"),
+        (
+            "record prune --help",
+            "Usage: pinwise record prune [OPTIONS]",
+        ),
+    ] {
+        let help = stage.run_ok(line).out;
+        assert!(help.contains(usage), "{help}");
+    }
+}
