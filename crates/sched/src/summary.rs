@@ -287,11 +287,10 @@ impl Wakers {
     pub(super) fn add(&mut self, by: Option<Tid>) {
         self.wakes += 1;
         let Some(by) = by else { return };
-        if self.add_times(by, 1) {
-            return;
+        if !self.add_times(by, 1) {
+            self.threads.iter_mut().for_each(|(_, times)| *times -= 1);
+            self.threads.retain(|(_, times)| *times > 0);
         }
-        self.threads.iter_mut().for_each(|(_, times)| *times -= 1);
-        self.threads.retain(|(_, times)| *times > 0);
     }
 
     fn merge(&mut self, later: Self) {
