@@ -68,7 +68,7 @@ pub(super) fn format_closing_lines(record: &TopologyRecord, palette: Palette) ->
     let advice = match contradiction {
         Some(contradiction) => contradiction.advice.as_str(),
         None if may_move => {
-            "The CPUs of a virtual machine may move: pinwise topology --measure --watch 60s follows them."
+            "The CPUs of a virtual machine may move: pinwise topology --measure --watch 3m follows them."
         }
         None => "",
     };

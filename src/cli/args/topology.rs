@@ -14,7 +14,7 @@ use crate::cli::values::{parse_duration, parse_whole};
     after_help = "Examples:
   pinwise topology
   pinwise topology --measure
-  pinwise topology --measure --watch 60s --format json
+  pinwise topology --measure --watch 3m --format json
   pinwise topology --explain one-per-core
   pinwise topology --machine sim:node.toml --explain near:gpu1
   pinwise topology --placements

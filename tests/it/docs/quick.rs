@@ -13,7 +13,7 @@ pub(super) fn shorten(line: &str) -> String {
         return format!("{line} --machine sim:builds.toml --undecided pass --max-pairs 7");
     }
     if line.contains("--measure") && !line.contains("--machine") {
-        let line = line.replace("--watch 60s", "--watch 500ms");
+        let line = line.replace("--watch 3m", "--watch 500ms");
         return format!("{line} --wiring-only --budget 200ms");
     }
     if line.contains(" bench jitter") {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::capture::read_file;
+use super::capture::{list_names, read_file};
 use super::process_stat::{self, ProcessStat};
 use super::{daemon, sys};
 
@@ -79,8 +79,8 @@ pub fn process_name(pid: i32) -> Option<String> {
 #[must_use]
 pub fn find_processes(name: &str) -> Vec<i32> {
     let name = &name.as_bytes()[..name.len().min(15)];
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let entries = list_names(Path::new("/proc"));
+    let numbers = entries.iter().filter_map(|entry| entry.parse().ok());
     let has_name = |pid: &i32| process_name(*pid).is_some_and(|found| found.as_bytes() == name);
     let mut found: Vec<i32> = numbers.filter(has_name).collect();
     found.sort_unstable();

@@ -51,7 +51,7 @@ pub fn find_smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 
 const SIBLINGS_CHANGE: &str = "The gain from a second CPU depends on where the hypervisor currently runs it: figures are a mixture, and no placement inside this machine changes that.";
 const SIBLINGS_MAY_BE_HIDDEN: &str =
-    "A hypervisor may hide siblings: check with pinwise topology --measure --watch 60s.";
+    "A hypervisor may hide siblings: check with pinwise topology --measure --watch 3m.";
 const SIBLINGS_MAY_MOVE: &str =
     "The siblings are those found when measured; whether they stay was not watched.";
 

@@ -654,6 +654,9 @@ fn an_undecided_gate_names_benchmarks_that_cpu_time_decides() {
 fn a_gate_that_fails_says_that_it_was_interrupted() {
     let text = include_str!("../../../../tests/data/records/gate.json");
     let mut record: GateRecord = serde_json::from_str(text).unwrap();
+    for benchmark in &mut record.benchmarks[2..] {
+        benchmark.outcome = GateOutcome::Passed;
+    }
     record.benchmarks[1].outcome = GateOutcome::Undecided;
     let describe = |record: &GateRecord| words::describe_verdict(record, &GateDecision::Fail);
     assert!(describe(&record).ends_with(" 1 undecided."));

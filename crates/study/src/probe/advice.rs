@@ -65,7 +65,7 @@ pub fn advise_placements(
     Advice { placements, notes }
 }
 
-const NOT_WATCHED: &str = "Measurement contradicted the reported topology of this virtual machine, but whether that lasts was not watched: placements are tried as reported (check with pinwise topology --measure --watch 60s).";
+const NOT_WATCHED: &str = "Measurement contradicted the reported topology of this virtual machine, but whether that lasts was not watched: placements are tried as reported (check with pinwise topology --measure --watch 3m).";
 const NO_DIFFERENCE: &str =
     "By measurement no placement differs from os-default here; the reported ones are tried.";
 

@@ -40,7 +40,7 @@ pub(super) fn assemble_record(
     let has_found = wiring.is_flat || !wiring.levels.is_empty();
     if topology.identity.hypervisor.is_some() && found.drift.is_none() && has_found {
         notes.push(
-            "In a virtual machine this may change at any time: check with --watch 60s.".to_owned(),
+            "In a virtual machine this may change at any time: check with --watch 3m.".to_owned(),
         );
     }
     let groups = |kind| wiring.level(kind).map_or(&[][..], |level| &level.groups);

@@ -77,7 +77,7 @@ const adviceText = ({ contradictions, host, measured }: Machine): string =>
   (!measured
     ? 'Nothing was measured: check it with `pinwise topology --measure`.'
     : host.hypervisor && !measured.drift
-      ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 60s` follows them.'
+      ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 3m` follows them.'
       : 'See what placement is worth here: `pinwise compare -- PROGRAM`.');
 
 /** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
