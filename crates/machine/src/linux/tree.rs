@@ -35,7 +35,7 @@ fn children_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
 }
 
 fn threads_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    let names = super::capture::list_names(Path::new(&format!("/proc/{pid}/task")));
+    let names = list_names(Path::new(&format!("/proc/{pid}/task")));
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
