@@ -241,10 +241,15 @@ dwell_s = 30.0
 
 #[test]
 fn a_stable_machine_is_reported_as_stable_for_the_watched_time() {
-    let record = measure(HONEST, &["--wiring-only", "--watch", "60s"]);
-    check_verdict(&record, "placement", "agrees");
-    let sentence = record["measured"]["drift"]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("less than once in 20 s"), "{sentence}");
+    let watched = |time: &str, verdict: &str, bound: &str| {
+        let record = measure(HONEST, &["--wiring-only", "--watch", time]);
+        check_verdict(&record, "placement", verdict);
+        let sentence = record["measured"]["drift"]["sentence"].as_str().unwrap();
+        assert!(sentence.contains(bound), "{sentence}");
+    };
+    watched("4m", "agrees", "less than once in 8");
+    // It may change several times during an experiment.
+    watched("60s", "cannot_tell", "less than once in 20 s");
 }
 
 #[test]

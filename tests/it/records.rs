@@ -70,7 +70,7 @@ fn files_of_every_kind_are_shown_and_reported() {
     for path in list_files() {
         let name = path.to_str().unwrap();
         let text = run_ok(&store, &["record", "show", name]);
-        assert!(text.len() > 20, "{name}: {text}");
+        assert!(text.len() > 20 && text.ends_with('\n'), "{name}: {text}");
         let json = run_ok(&store, &["record", "show", name, "--format", "json"]);
         assert_eq!(
             json.trim_end(),

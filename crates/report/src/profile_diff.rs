@@ -52,12 +52,11 @@ pub(super) fn list_attributions(attributions: &[AttributionRecord]) -> String {
     for attribution in attributions {
         out += &format!("{}\n", paragraph("", "  ", &attribution.sentence));
     }
-    let Some(first) = attributions.first() else {
-        return out;
+    let has_shares =
+        |found: &&AttributionRecord| found.parts.iter().any(|part| part.share.is_some());
+    let Some(first) = attributions.iter().find(has_shares) else {
+        return out + if attributions.is_empty() { "" } else { "\n" };
     };
-    if first.parts.iter().all(|part| part.share.is_none()) {
-        return out + "\n";
-    }
     let row = |part: &PartRecord| {
         let time = |time: AccountRecord| {
             let interval = format!(

@@ -63,7 +63,7 @@ pub fn render_record(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::FleetDiff(record) => super::render_fleet_diff(record, palette),
         AnyRecord::Applied(record) => describe_applied(record),
         AnyRecord::Rules(record) => super::render_rules(record, palette),
-        AnyRecord::RuleChange(record) => super::render_rule_change(record, palette),
+        AnyRecord::RuleChange(record) => super::render_rule_change(record, palette) + "\n",
     }
 }
 

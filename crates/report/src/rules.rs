@@ -81,7 +81,7 @@ pub fn render_rule_change(change: &RuleChange, palette: Palette) -> String {
     }
     match (&change.from, &change.to) {
         (Some(from), Some(to)) => {
-            let _ = write!(line, ": CPUs {from} -> {to}");
+            let _ = write!(line, ": CPUs {from} → {to}");
         }
         (Some(from), None) => {
             let _ = write!(line, ": CPUs {from}");
@@ -221,7 +221,7 @@ mod tests {
         };
         assert_eq!(
             render_rule_change(&change, Palette::default()),
-            "would place a\\nb\\u{7} (7) by 'r\\u{1b}[2J': CPUs 0-3 -> 1, nice 5, 2 threads, 1 left to others"
+            "would place a\\nb\\u{7} (7) by 'r\\u{1b}[2J': CPUs 0-3 → 1, nice 5, 2 threads, 1 left to others"
         );
     }
 }

@@ -343,23 +343,23 @@ fn write_verdict(
         || answer.outcome(),
         |cpu| judge_by_cpu_time(cpu, setting.baseline),
     );
-    let (best, roomier) = choose_arm(record, find_best_column(outcome, setting), columns);
+    let best = find_best_column(outcome, setting).map(|column| columns[column]);
+    let (best, roomier) = recommendation::choose_arm(record, best);
     record.companion_effects = answer.record_changes(&record.metric);
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withhold_recommendation(record, best);
     let is_small = recommendation::is_small_gain(outcome, cpu, choice, setting.delta);
     let is_recommended =
         withheld.is_none() && !is_small && !advice::leaves_waiting_open(record, outcome);
-    let mut sentence = match cpu {
+    let sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
         None => answer.describe(is_recommended),
     };
-    sentence += &recommendation::describe_roomier(record, roomier);
-    sentence += &describe_circumstances(record, look);
-    let limit_conclusion = match outcome {
-        ComparisonOutcome::Undecided => limit::conclude_on_limit(record, plan, choice, setting),
-        _ => None,
-    };
+    let sentence = sentence + &describe_circumstances(record, look, roomier);
+    let is_open = outcome == ComparisonOutcome::Undecided;
+    let limit_conclusion = is_open
+        .then(|| limit::conclude_on_limit(record, plan, choice, setting))
+        .flatten();
     let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
         None if is_small => {
@@ -372,12 +372,12 @@ fn write_verdict(
             advice::write_advice(record, plan, outcome, best, choice, setting),
         ),
     };
-    let (mut sentence, advice) = match limit_conclusion {
-        Some((sentence, advice)) => (sentence, Some(advice)),
-        None => (sentence, advice),
-    };
+    let (mut sentence, advice) = limit_conclusion
+        .map_or((sentence, advice), |(sentence, advice)| {
+            (sentence, Some(advice))
+        });
     // A limit concerns the metric that was requested.
-    if outcome == ComparisonOutcome::Undecided
+    if is_open
         && plan.tuning.limit.is_none()
         && let Some(cpu_time_sentence) = advice::describe_cpu_time(record)
     {
@@ -407,11 +407,12 @@ fn write_verdict(
 }
 
 /// Sentences beside the verdict, each after a space.
-fn describe_circumstances(record: &Comparison, look: &Look) -> String {
+fn describe_circumstances(record: &Comparison, look: &Look, roomier: Option<usize>) -> String {
+    let roomier = recommendation::describe_roomier(record, roomier);
     let slowdown = companions::describe_slowdown(record).unwrap_or_default();
     let longer_wait = parts::describe_longer_wait(record);
     let idle_limits = throttling::describe_idle_limits(record);
-    slowdown + &longer_wait + &describe_screening(record, look) + &idle_limits
+    roomier + &slowdown + &longer_wait + &describe_screening(record, look) + &idle_limits
 }
 
 /// The outcome if CPU time decides.
@@ -421,17 +422,6 @@ fn judge_by_cpu_time(cpu: &Contrast, baseline: usize) -> ComparisonOutcome {
         Decision::Same => ComparisonOutcome::Same,
         Decision::Slower | Decision::Undecided => ComparisonOutcome::Best(baseline),
     }
-}
-
-/// The arm to recommend; and once more if it is not the best one, but has more room.
-fn choose_arm(
-    record: &Comparison,
-    best: Option<usize>,
-    columns: &[usize],
-) -> (Option<usize>, Option<usize>) {
-    let best = best.map(|column| columns[column]);
-    let roomier = best.and_then(|arm| recommendation::find_roomier(record, arm));
-    (roomier.or(best), roomier)
 }
 
 const fn find_best_column(outcome: ComparisonOutcome, setting: &Setting<'_>) -> Option<usize> {

@@ -50,9 +50,18 @@ pub(super) fn withhold_recommendation(
         .or_else(|| withhold_small_gain(record, arm, contrast?))
 }
 
+/// The arm to recommend; and once more if it is not the best one, but has more room.
+pub(super) fn choose_arm(
+    record: &Comparison,
+    best: Option<usize>,
+) -> (Option<usize>, Option<usize>) {
+    let roomier = best.and_then(|arm| find_roomier(record, arm));
+    (roomier.or(best), roomier)
+}
+
 /// An arm to recommend in place of the best one, if that is withheld because it leaves the program no
 /// other core: as estimated it gains as much, within the smallest effect of interest, and is not.
-pub(super) fn find_roomier(record: &Comparison, best: usize) -> Option<usize> {
+fn find_roomier(record: &Comparison, best: usize) -> Option<usize> {
     let (reason, _) = withhold_recommendation(record, Some(best))?;
     let find = |arm: &Arm| record.contrasts.iter().find(|c| c.arm == arm.name);
     let gain = find(&record.arms[best])?.ratio;

@@ -369,7 +369,7 @@ fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
         );
         let advice = match (&record.source, &record.tier) {
             (TraceSource::Import { .. }, _) | (_, TraceTier::Bpf | TraceTier::Tracepoint) => "",
-            _ => "--tier bpf or tracepoint shows which (pinwise trace tiers).",
+            _ => "Which of them: trace with --tier bpf or tracepoint (pinwise trace tiers).",
         };
         Finding::new("queued", severity, sentence, advice)
             .with_weight(6)
