@@ -126,14 +126,21 @@ fn describe_undecided(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
     )
 }
 
+/// With this many times the least blocks and no interval, many of them count for nothing.
+const ENOUGH: usize = 3;
+
 /// Why there is no interval: there are too few blocks, or too few of them are usable.
 fn describe_shortage(blocks: usize, setting: &Setting<'_>) -> String {
-    match blocks < setting.least {
-        true => format!(
+    match blocks {
+        blocks if blocks < setting.least => format!(
             "too few blocks for a verdict ({blocks} of {})",
             setting.least
         ),
-        false => format!("too few usable pairs in {}", count(blocks, "block")),
+        blocks if blocks < ENOUGH * setting.least => format!(
+            "{} are too few for an interval at the error that is left",
+            count(blocks, "block")
+        ),
+        blocks => format!("too few usable pairs in {}", count(blocks, "block")),
     }
 }
 
