@@ -284,6 +284,29 @@ mod tests {
     }
 
     #[test]
+    fn a_parent_stands_for_its_children_of_the_same_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("pp-{}", std::process::id());
+        let program = folder.path().join(&name);
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let script = "(read line) <&3 & echo; wait";
+        let mut parent = std::process::Command::new("/bin/sh")
+            .args(["-c", "exec 3<&0; exec \"$0\" -c \"$1\""])
+            .args([program.to_str().unwrap(), script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(&mut parent.stdout.take().unwrap(), &mut line).unwrap();
+        let found = parse_process(&name);
+        // The child ends at the end of its input.
+        drop(parent.stdin.take());
+        parent.wait().unwrap();
+        assert_eq!(found, Ok(parent.id().cast_signed()));
+    }
+
+    #[test]
     fn times_may_have_the_digits_that_a_script_prints() {
         let seconds = parse_duration("0.7086614173228347s").unwrap();
         assert_eq!(seconds, Duration::from_nanos(708_661_417));

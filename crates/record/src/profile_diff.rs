@@ -6,7 +6,7 @@ use super::attribution::AttributionRecord;
 use super::named::open_enum;
 use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
 use super::{Entry, Header, StoredRecord};
-use pinwise_format::seconds;
+use pinwise_format::{seconds, signed_seconds};
 use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
 /// Limits the functions in the record.
@@ -318,6 +318,10 @@ impl ProfileDiff {
     }
 }
 
+/// Of many functions some change by more than their 95 % intervals, but hardly one by this many times
+/// as much.
+const CLEAR: f64 = 1.4;
+
 /// Says what most of the change was spent on: waiting in spin hints, if that is most of it, and the
 /// function whose own time changed most in the same direction.
 fn write_headline(
@@ -329,8 +333,19 @@ fn write_headline(
     let (before, after) = (seconds(total.before_s), seconds(total.after_s));
     let error = seconds(total.interval_s());
     if total.is_noise {
+        let clear = functions.iter().find(|function| {
+            let own = &function.own;
+            !own.is_noise && own.delta_s.abs() >= CLEAR * own.interval_s()
+        });
+        let clear = clear.map_or_else(String::new, |function| {
+            let (name, delta) = (
+                &function.function.name,
+                signed_seconds(function.own.delta_s),
+            );
+            format!("; {name} alone changed: {delta}")
+        });
         return format!(
-            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after, ±{error} by counting samples."
+            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after, ±{error} by counting samples{clear}."
         );
     }
     let is_most = |change: &ChangeRecord| !change.is_noise && change.delta_s / total.delta_s >= 0.5;

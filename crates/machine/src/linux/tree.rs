@@ -75,7 +75,8 @@ pub fn process_name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim().to_owned())
 }
 
-/// The processes of this host with this name, by number. The kernel keeps 15 bytes of a name.
+/// The processes of this host with this name, by number; the first one alone if it is the parent of
+/// all others. The kernel keeps 15 bytes of a name.
 #[must_use]
 pub fn find_processes(name: &str) -> Vec<i32> {
     let name = &name.as_bytes()[..name.len().min(15)];
@@ -84,7 +85,20 @@ pub fn find_processes(name: &str) -> Vec<i32> {
     let has_name = |pid: &i32| process_name(*pid).is_some_and(|found| found.as_bytes() == name);
     let mut found: Vec<i32> = numbers.filter(has_name).collect();
     found.sort_unstable();
-    found
+    let is_child = |pid: i32| {
+        let stat = process_stat::read_line(pid);
+        let parent = stat.and_then(|line| ProcessStat::parse(&line)?.parent());
+        parent.is_some_and(|parent| found.contains(&parent))
+    };
+    let orphans: Vec<i32> = found
+        .iter()
+        .copied()
+        .filter(|pid| !is_child(*pid))
+        .collect();
+    match orphans[..] {
+        [parent] => vec![parent],
+        _ => found,
+    }
 }
 
 /// Reads a thread's start time, ticks since boot.

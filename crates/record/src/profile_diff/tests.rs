@@ -46,6 +46,14 @@ fn the_headline_names_the_function_with_the_largest_part() {
         format!("{start}; shrank has the largest part, 600 ms.")
     );
     assert_eq!(line(build_change(1.0, 0.4, true)), format!("{start}."));
+    let none = build_change(0.0, 0.0, true);
+    let functions = [function("render", build_change(0.0, 1.2, false))];
+    let open = write_headline(&build_change(4.0, 4.1, true), &none, &functions, "run");
+    assert!(
+        open.starts_with("No difference in CPU time beyond chance"),
+        "{open}"
+    );
+    assert!(open.ends_with("; render alone changed: +1.20 s."), "{open}");
 }
 
 #[test]

@@ -282,8 +282,14 @@ pub(super) fn command_that_decides(
     })
 }
 
-/// CPU time that is enough for a profile of a few functions at 997 samples per second, seconds.
-const PROFILED_S: f64 = 3.0;
+/// CPU time of a profile, at least and at most, seconds.
+const PROFILED_S: [f64; 2] = [3.0, 60.0];
+/// Samples per second of CPU time.
+const SAMPLES_PER_S: f64 = 997.0;
+/// The error of the difference of two profiles, at 95 %, is to be this part of it.
+const PROFILED_ERROR: f64 = 0.4;
+/// A trace sees too little of a shorter run, seconds.
+const TRACED_S: f64 = 1.0;
 
 /// The command that shows why one of two programs is faster: where CPU time differs, or what the
 /// slower one waits for. `None` unless the programs alone differ; of one program with two options, or
@@ -315,14 +321,22 @@ fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecor
         first
     };
     if !differs {
+        let wall_s: Vec<f64> = other.runs.iter().map(|run| run.wall_s).collect();
+        let tool = match median(&wall_s)? < TRACED_S {
+            true => "strace -f -c -w",
+            false => "pinwise trace --",
+        };
         return Some(CommandRecord {
             what: "to see what the slower one waits for".to_owned(),
-            line: format!("pinwise trace -- {}", program(other)?),
+            line: format!("{tool} {}", program(other)?),
         });
     }
     let cpu_s = best.runs.iter().filter_map(RunRecord::cpu_s);
     let cpu_s = median(&cpu_s.collect::<Vec<f64>>())?;
-    let runs = (PROFILED_S / cpu_s).ceil().clamp(1.0, 100.0);
+    // Counts of samples vary like Poisson's.
+    let samples = 2.0 * (1.96 / (PROFILED_ERROR * cpu.ratio.ln())).powi(2);
+    let [least_s, most_s] = PROFILED_S;
+    let runs = ((samples / SAMPLES_PER_S).clamp(least_s, most_s) / cpu_s).ceil();
     let profile = |arm: &Arm| {
         let program = program(arm)?;
         Some(format!(
@@ -418,8 +432,14 @@ mod tests {
         assert!(head.ends_with("-- ./head > /dev/null"), "{head}");
         assert_eq!(diff, "pinwise profile diff last~1 last");
         // The CPU time is the same: the slower one waits.
-        let trace = explain(&record, 0.9).unwrap();
-        assert_eq!(trace, "pinwise trace -- ./head");
+        let mut set_wall_s = |wall_s: f64| {
+            for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+                run.wall_s = wall_s;
+            }
+            explain(&record, 0.9).unwrap()
+        };
+        assert_eq!(set_wall_s(0.2), "strace -f -c -w ./head");
+        assert_eq!(set_wall_s(2.0), "pinwise trace -- ./head");
         // Of options, the better one is to be used.
         for (arm, level) in ["-6", "-9"].into_iter().enumerate() {
             record.arms[arm].command = ["gzip", level].map(str::to_owned).to_vec();

@@ -75,7 +75,9 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Waiting(BlockedIn::Stopped) => "Stopped by a signal or a debugger".to_owned(),
         Cause::Waiting(what) => describe_waiting(record, times, what),
         Cause::Blocked if is_go(record) => {
-            "Its goroutines mostly wait, and not for CPUs".to_owned()
+            let whom = find_server(record, &BlockedIn::Events)
+                .map_or_else(String::new, |server| format!(", perhaps {server}"));
+            format!("Its goroutines mostly wait, and not for CPUs{whom}")
         }
         Cause::Blocked if may_be_idle(record, times) => {
             let place = waiters::main_place(&record.blocked, &BlockedIn::Events);
@@ -154,6 +156,8 @@ fn describe_waiting(record: &TraceRecord, times: &Times, what: &BlockedIn) -> St
         }
         (true, None) => format!("Idle, or held up by waiting for {wait}"),
         (false, None) if wait.starts_with("clients of") => format!("Waits for requests by {wait}"),
+        // A pool without work waits like one that is held up.
+        (false, _) if *what == BlockedIn::Condition => format!("Mostly waits for {wait}"),
         (false, _) => format!("Held up by waiting for {wait}"),
     }
 }
@@ -360,7 +364,11 @@ fn describe_wait(record: &TraceRecord, what: &BlockedIn, is_cause: bool) -> Stri
         BlockedIn::Timer if is_cause => "asleep".to_owned(),
         BlockedIn::Stopped => "stopped".to_owned(),
         BlockedIn::Timer => "asleep (timer)".to_owned(),
-        BlockedIn::Events | BlockedIn::OtherCall if is_cause => "waiting for them".to_owned(),
+        BlockedIn::Events | BlockedIn::OtherCall if is_cause => {
+            let place = waiters::main_place(&record.blocked, what);
+            let is_one = !place.is_empty() && !place.contains(" or ") && !serves(place);
+            format!("waiting for {}", if is_one { "it" } else { "them" })
+        }
         _ if is_cause => "waiting for it".to_owned(),
         BlockedIn::Mutex => {
             let places = waiters::name_places(&record.blocked, what);

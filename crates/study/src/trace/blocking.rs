@@ -191,6 +191,8 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
         sentence = format!("{sentence} Whoever holds it waits meanwhile{held_in}.");
     }
     let advice = match held_in {
+        // Nobody holds it for a while, then.
+        _ if is_deadlock(record) => "",
         Some(_) => "Do not sleep or wait while holding it, or split it.",
         None => "Hold it for less, or split it.",
     };

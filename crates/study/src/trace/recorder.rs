@@ -214,11 +214,7 @@ fn record_totals(summary: &Summary) -> TraceTotals {
         switches: summary.switches,
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,
-        life_s: Some(seconds(
-            summary
-                .life_ns
-                .saturating_sub(waiters::uninvolved_ns(summary)),
-        )),
+        life_s: Some(seconds(waiters::involved_life_ns(summary))),
         migrations: record_migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
         parallel_s: summary.parallel_ns.map(seconds),

@@ -1,6 +1,8 @@
 //! Recognises the runtime that a program runs in, by the functions in which its threads wait and by
 //! the names of those that the runtime starts itself.
 
+use std::net::SocketAddr;
+
 use pinwise_record::TraceRecord;
 use pinwise_sched::{BlockedIn, BlockedProcess, BlockedThread, DATABASE_LOCK, GO_SCHEDULER};
 
@@ -71,6 +73,23 @@ pub(super) fn find_uninvolved(
         let is_at_events = whats.all(|what| *what == BlockedIn::Events);
         is_of_runtime(seen) || has_lock && !is_locked(seen) && is_at_events
     }
+}
+
+/// Does a thread that hardly runs wait for what nobody idle waits for: a lock, or the answer of a
+/// server in a call that waits for that alone?
+pub(super) fn is_stuck(seen: &BlockedThread) -> bool {
+    let is_lock = |what: &BlockedIn| matches!(what, BlockedIn::Mutex | BlockedIn::FileLock);
+    let locks = seen.looks.iter().filter(|(what, _)| is_lock(what));
+    let at_lock: u64 = locks.map(|(_, looks)| looks).sum();
+    let is_of_other = |what: &BlockedIn, place: &str| {
+        place == DATABASE_LOCK || *what == BlockedIn::Socket && place.parse::<SocketAddr>().is_ok()
+    };
+    let others = seen
+        .places
+        .iter()
+        .filter(|((what, place), _)| is_of_other(what, place));
+    let at_other: u64 = others.map(|(_, looks)| looks).sum();
+    2 * (at_lock + at_other) > seen.looks.values().sum()
 }
 
 fn is_of_runtime(seen: &BlockedThread) -> bool {
@@ -165,6 +184,19 @@ mod tests {
             thread("node", BlockedIn::Condition, "uv_cond_wait"),
         ];
         assert_eq!(list_involved(&node), [true, false]);
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_or_an_answer_is_stuck_and_who_waits_for_work_is_not() {
+        let stuck = |what, place| is_stuck(&thread("worker", what, place));
+        assert!(stuck(BlockedIn::Mutex, "update"));
+        assert!(stuck(BlockedIn::FileLock, ""));
+        assert!(stuck(BlockedIn::Events, DATABASE_LOCK));
+        assert!(stuck(BlockedIn::Socket, "10.0.0.7:5432"));
+        assert!(!stuck(BlockedIn::Socket, "clients of port 80"));
+        assert!(!stuck(BlockedIn::Events, "10.0.0.7:5432"));
+        assert!(!stuck(BlockedIn::Condition, "take"));
+        assert!(!stuck(BlockedIn::Timer, "main"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use pinwise_record::{
 };
 use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 
-use super::runtimes::{TAKES_GIL, TAKES_PYTHON_LOCK, find_uninvolved};
+use super::runtimes::{TAKES_GIL, TAKES_PYTHON_LOCK, find_uninvolved, is_stuck};
 
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
@@ -56,27 +56,34 @@ pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
     all.map(record).collect()
 }
 
-/// Time in which threads awaited the end of others, or were blocked without a part in what happened:
-/// of those whose life counts.
-pub(super) fn uninvolved_ns(summary: &Summary) -> u64 {
+/// The lifetimes of the threads that have a part in what happened, without the time in which they
+/// awaited the end of others. Idle threads have none, unless they are stuck.
+pub(super) fn involved_life_ns(summary: &Summary) -> u64 {
     let is_uninvolved = find_uninvolved(&summary.blocked);
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
-    let joined = seen.filter_map(|(&thread, seen)| {
-        let joins = seen.looks.get(&pinwise_sched::BlockedIn::Thread);
-        let joins = joins.copied().unwrap_or(0);
+    let (mut more_ns, mut less_ns) = (0, 0);
+    for (&thread, seen) in seen {
         let mut threads = summary.by_thread.iter();
-        let known = threads.find(|known| known.thread == thread)?;
-        if known.is_idle(summary.idle_divisor) {
-            return None;
+        let known = threads.find(|known| known.thread == thread);
+        let is_idle = known.is_none_or(|known| known.is_idle(summary.idle_divisor));
+        match known {
+            _ if is_idle && summary.idle_divisor < u64::MAX && is_stuck(seen) => {
+                let life_ns = known.map(|known| known.life_ns);
+                more_ns += life_ns.unwrap_or(summary.to_ns - summary.from_ns);
+            }
+            _ if is_idle => {}
+            Some(known) if is_uninvolved(seen) => less_ns += known.blocked_ns(),
+            Some(known) => {
+                let joins = seen.looks.get(&pinwise_sched::BlockedIn::Thread);
+                let joins = u128::from(joins.copied().unwrap_or(0));
+                let all: u64 = seen.looks.values().sum();
+                let joined_ns = u128::from(known.blocked_ns()) * joins / u128::from(all.max(1));
+                less_ns += u64::try_from(joined_ns).unwrap_or(0);
+            }
+            None => {}
         }
-        if is_uninvolved(seen) {
-            return Some(known.blocked_ns());
-        }
-        let all: u64 = seen.looks.values().sum();
-        let joined = u128::from(known.blocked_ns()) * u128::from(joins) / u128::from(all.max(1));
-        u64::try_from(joined).ok()
-    });
-    joined.sum()
+    }
+    (summary.life_ns + more_ns).saturating_sub(less_ns)
 }
 
 fn list_threads(
@@ -112,7 +119,8 @@ fn list_threads(
             // Those that are not listed were awake for less than those that are.
             is_idle: is_uninvolved(of_thread)
                 || known.is_none_or(|thread| thread.is_idle(summary.idle_divisor))
-                    && !partners.contains(&thread),
+                    && !partners.contains(&thread)
+                    && !is_stuck(of_thread),
             places: rank_places(&of_thread.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,

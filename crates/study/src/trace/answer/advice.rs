@@ -77,8 +77,12 @@ fn list_checks(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Vec<&'
 
 fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<String> {
     match by {
-        QueuedBy::Others | QueuedBy::OwnThreads if find_mask(record).is_some() => {
-            advise_mask(record)
+        QueuedBy::Others if find_mask(record).is_some() => Some(format!(
+            "Or allow it more CPUs: {}.",
+            write_taskset(record)?
+        )),
+        QueuedBy::OwnThreads if find_mask(record).is_some() => {
+            Some(format!("With a command: {}.", write_taskset(record)?))
         }
         QueuedBy::Others if find_nice(record).is_some() => Some(format!(
             "Or let it yield less: renice -n 0 -p {}",
@@ -141,15 +145,13 @@ fn write_pid(record: &TraceRecord) -> String {
     }
 }
 
-/// How to give a process the CPUs that its mask keeps it from.
-fn advise_mask(record: &TraceRecord) -> Option<String> {
+/// The command that gives a process the CPUs that its mask keeps it from.
+fn write_taskset(record: &TraceRecord) -> Option<String> {
     let TraceSource::Process { pid, .. } = record.source else {
         return None;
     };
     let last = record.host.counts.cpus.checked_sub(1)?;
-    Some(format!(
-        "Or allow it more CPUs: taskset -a -cp 0-{last} {pid}"
-    ))
+    Some(format!("taskset -a -cp 0-{last} {pid}"))
 }
 
 fn advise_profile(record: &TraceRecord, what: &str, options: &str) -> Option<String> {

@@ -284,7 +284,7 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
     let hindered = turns(Some(0.1), "0-1", condition(), 0.3);
     check(
         &hindered,
-        "Held up by waiting for work or another thread at \
+        "Mostly waits for work or another thread at \
          update_table(): its threads spent 78.2 % of their time waiting for it, 15.8 % running and \
          6.0 % waiting for a CPU.",
         "What they run: pinwise profile --pid 7",
