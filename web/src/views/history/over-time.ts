@@ -360,6 +360,7 @@ function overTimePlan(
         'Verdict',
       ],
       rows: [...all]
+        .reverse()
         .sort((a, b) => b.time - a.time)
         .map((point) => [
           link(point.entry),

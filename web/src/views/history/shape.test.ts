@@ -325,8 +325,19 @@ describe('over time', () => {
 
   test('the older of two records comes first', () => {
     const [a, b] = [entry('1'), entry('2')];
-    expect(sortByTime(b, a)).toEqual([a, b]);
-    expect(sortByTime(a, b)).toEqual([a, b]);
+    expect(sortByTime(b, a, [])).toEqual([a, b]);
+    expect(sortByTime(a, b, [])).toEqual([a, b]);
+  });
+
+  test('keeps the order of the list within a second', () => {
+    const [before, newest] = ['1', '2'].map((id) =>
+      entry(id, { time: '2026-01-01T00:00:00Z' }),
+    ) as [Entry, Entry];
+    const list = [newest, before];
+    const { points } = collectOverTime(list, null).hosts[0]!;
+    expect(points.map((p) => p.entry)).toEqual([before, newest]);
+    expect(sortByTime(newest, before, list)).toEqual([before, newest]);
+    expect(sortByTime(before, newest, list)).toEqual([before, newest]);
   });
 });
 

@@ -287,14 +287,16 @@ export function spreadTimes(times: readonly number[]): number[] {
   );
 }
 
-/** A figure's values per host, oldest first, and the times when the machine changed. */
+/** A figure's values per host, oldest first, and the times when the machine changed. Records of the
+ * same second keep the order of the list, which is newest first. */
 export function collectOverTime(
-  entries: readonly Entry[],
+  newestFirst: readonly Entry[],
   wanted: string | null,
 ): OverTime {
   const [change, dated] = addChanges(
-    entries
+    newestFirst
       .filter((entry) => Number.isFinite(timeOf(entry)))
+      .reverse()
       .sort((a, b) => timeOf(a) - timeOf(b)),
   );
   const names = dated.flatMap(({ figures }) => figures.map(({ name }) => name));
@@ -463,9 +465,16 @@ export function findRepeatedSubjects(entries: readonly Entry[]): string[] {
     .map(([subject]) => subject);
 }
 
-/** Two chosen records, the older first. */
-export function sortByTime(a: Entry, b: Entry): [Entry, Entry] {
-  return a.time <= b.time ? [a, b] : [b, a];
+/** Two chosen records of a list that is newest first, the older first. */
+export function sortByTime(
+  a: Entry,
+  b: Entry,
+  newestFirst: readonly Entry[],
+): [Entry, Entry] {
+  const place = ({ id }: Entry): number =>
+    newestFirst.findIndex((entry) => entry.id === id);
+  const isOlder = a.time === b.time ? place(a) > place(b) : a.time < b.time;
+  return isOlder ? [a, b] : [b, a];
 }
 
 /** For each step, the index of the change that it is part of. */

@@ -441,10 +441,9 @@ function disableIncomparable(held: HistoryState): void {
           ? 'two are chosen already'
           : explainIncomparable(first, entry) ||
             (held.page.source.canDiff(
-              ...(sortByTime(first, entry).map((one) => one.id) as [
-                string,
-                string,
-              ]),
+              ...(sortByTime(first, entry, held.listing.records).map(
+                (one) => one.id,
+              ) as [string, string]),
             )
               ? ''
               : 'is not compared with it in this report');
@@ -465,7 +464,7 @@ function showCompare(held: HistoryState): void {
     fill(held.compare, h('p', { role: 'status' }, words));
     return;
   }
-  const [a, b] = sortByTime(chosen[0]!, chosen[1]!);
+  const [a, b] = sortByTime(chosen[0]!, chosen[1]!, held.listing.records);
   if (a.schema === REPORT_SCHEMA) {
     const fleets = [a, b].map(({ id }) => id.replace(/\.report$/, ''));
     fill(
