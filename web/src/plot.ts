@@ -188,7 +188,11 @@ export function endsOf(
     const margin = Math.max(1.02, (high / low) ** 0.04);
     return [low / margin, high * margin];
   }
-  const margin = (high - low) * 0.04 || Math.abs(high) * 0.02 || 1;
+  // Records of one second have an axis of a minute.
+  const margin =
+    axis.type === 'utc'
+      ? Math.max((high - low) * 0.04, 3e4)
+      : (high - low) * 0.04 || Math.abs(high) * 0.02 || 1;
   if (!axis.hasZero) return [low - margin, high + margin];
   return [
     low < 0 ? low - margin : 0,

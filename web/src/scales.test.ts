@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { quantity } from './format';
-import { labelOf } from './plot';
+import { endsOf, labelOf } from './plot';
 
 import {
   decadeTicks,
@@ -82,4 +82,9 @@ test('labels of an axis have as many digits as their steps', () => {
     ticks.map((tick) => labelOf(axis, tick, ticks));
   expect(labels([1000, 1000.5, 1001])).toEqual(['1000.0', '1000.5', '1001.0']);
   expect(labels([0, 0.5, 1])).toEqual(['0', '0.500', '1.00']);
+});
+
+test('records of the same second have a time axis of a minute', () => {
+  const axis = { title: '', type: 'utc' } as const;
+  expect(endsOf(axis, [1.7e12, 1.7e12])).toEqual([1.7e12 - 3e4, 1.7e12 + 3e4]);
 });

@@ -130,9 +130,10 @@ describe('comparisons that change their verdict', () => {
 });
 
 test('records within a minute lie beside each other', () => {
-  expect(spreadTimes([0, 1, 2, 5000])).toEqual([0, 100, 200, 5000]);
-  expect(spreadTimes([0, 4999, 5000])).toEqual([0, 4900, 5000]);
+  expect(spreadTimes([0, 1, 2, 5e6])).toEqual([0, 1e5, 2e5, 5e6]);
+  expect(spreadTimes([0, 4.9999e6, 5e6])).toEqual([0, 4.9e6, 5e6]);
   expect(spreadTimes([5])).toEqual([5]);
+  expect(spreadTimes([5000, 5000])).toEqual([3800, 5000]);
 });
 
 describe('over time', () => {
@@ -273,6 +274,14 @@ describe('over time', () => {
       'changed from 2.00 s to 5.00 s since 2026-01-01 00:00',
     );
     expect(trend([1, 3])).toBe('measured once');
+    const times = [423, 44.1].map((value, at) =>
+      entry(`${at + 1}`, {
+        figures: [{ name: 'CPU', unit: 's', value, low: null, high: null }],
+      }),
+    );
+    expect(describeTrend(collectOverTime(times, null).hosts[0]!.points)).toBe(
+      '2 records are too few to judge; last 44.1 s, before 423 s',
+    );
     const counts = [2, 5].map((value, at) =>
       entry(`${at + 1}`, {
         figures: [{ name: 'nodes', unit: '', value, low: null, high: null }],

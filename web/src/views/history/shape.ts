@@ -187,6 +187,8 @@ export function describeTrend(points: readonly Point[]): string {
     isExact(a) && isExact(b)
       ? a.value < b.value
       : a.high !== null && b.low !== null && a.high < b.low;
+  if (now.low === null && !isExact(now))
+    return `${points.length < 3 ? '2 records are too few to judge' : 'no intervals to judge by'}; last ${textOf(now)}, before ${textOf(points.at(-2)!.figure)}`;
   const before = [...points]
     .reverse()
     .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));
@@ -275,10 +277,11 @@ export function describeNewVerdict(points: readonly Point[]): string {
   return `Verdict changed on ${minute(decided[at]!.entry.time)}: ${first.figure.name.split(' against ')[0]} ${before} → ${after}`;
 }
 
-/** Moves times, in order, apart so that none hides another; the ends stay. */
+/** Moves times, in order, apart so that none hides another on an axis of a minute or more; the last
+ * one stays. */
 export function spreadTimes(times: readonly number[]): number[] {
   const [start, end] = [times[0] ?? 0, times.at(-1) ?? 0];
-  const gap = (end - start) / Math.max(50, 2 * times.length);
+  const gap = Math.max(end - start, 6e4) / Math.max(50, 2 * times.length);
   const moved: number[] = [];
   for (const time of times)
     moved.push(Math.max(time, (moved.at(-1) ?? -Infinity) + gap));
