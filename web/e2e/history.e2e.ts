@@ -7,6 +7,7 @@ import {
   HOSTILE,
   makeHostComparisons,
   expectHostileTextIsShown,
+  pageWidth,
   waitUntilDrawn,
   expectUsable,
 } from './view-checks';
@@ -107,6 +108,21 @@ describe('views of many records', () => {
     expect(await dots.count()).toBe(6);
     await page.getByLabel('From (UTC)').fill('2026-01-05');
     expect(await dots.count()).toBe(2);
+  });
+
+  test('filters with long values are no wider than a phone', async () => {
+    const records = makeHostComparisons().map((record) => ({
+      ...record,
+      tags: [`nightly-${'on-every-node-'.repeat(6)}`],
+      host: { ...(record['host'] as object), hostname: 'node' },
+    }));
+    const { page } = await open(writeReport(records), {
+      hash: '#/history',
+      width: 390,
+    });
+    await waitUntilDrawn(page);
+    await page.getByText('Filters').click();
+    expect(await pageWidth(page)).toBeLessThanOrEqual(390);
   });
 
   test('records that cannot be compared with the chosen one are disabled', async () => {
