@@ -152,11 +152,19 @@ const findReplacement = (id: string): string | undefined =>
 /** Names of colours, which charts do not use: theirs are of the theme, or computed. */
 const COLOUR_NAMES = /,aliceblue,[a-z,]+|\baliceblue: 0x[\s\w:,]+(?=\n\})/;
 
+/** Curves that are made by calls: without a mark, a bundler keeps those that nobody uses. */
+const CURVES = /= (?=\(function custom|curveRadial\()/g;
+
 const withoutUnused: Plugin = {
   name: 'without-unused',
   transform: (code, id) =>
-    /plot\/src\/options\.js|d3-color/.test(id)
-      ? { code: code.replace(COLOUR_NAMES, ''), map: null }
+    /plot\/src\/options\.js|d3-color|d3-shape/.test(id)
+      ? {
+          code: code
+            .replace(COLOUR_NAMES, '')
+            .replace(CURVES, '= /* @__PURE__ */ '),
+          map: null,
+        }
       : null,
   load: (id) => {
     const text = findReplacement(id);
