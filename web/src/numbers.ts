@@ -40,3 +40,18 @@ export const ascending = (values: readonly number[]): number[] =>
 /** The median of some values; null if there are none. */
 export const median = (values: readonly number[]): number | null =>
   quantile(ascending(values), 0.5);
+
+interface Bounds {
+  low?: number | null | undefined;
+  high?: number | null | undefined;
+}
+
+/** Half the interval of the ratio of two figures, logarithmic, as if they were independent; NaN where
+ * an interval is unknown. */
+export function ratioError(...figures: readonly Bounds[]): number {
+  return Math.hypot(
+    ...figures.map(({ low, high }) =>
+      positive(low) && positive(high) ? Math.log(high / low) / 2 : NaN,
+    ),
+  );
+}

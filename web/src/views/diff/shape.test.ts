@@ -125,7 +125,11 @@ test('a large change without an interval is a factor, and no verdict', () => {
 
 test('figures that share a baseline have its name once', () => {
   const figures = [
-    { name: 'b', over: 'a', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
+    {
+      ...{ name: 'b', over: 'a', a: 1.2, b: 0.6 },
+      verdict: 'lower',
+      ...{ ratio: 0.5, low: 0.4, high: 0.6 },
+    },
     { name: 'a', ratio: 1.1 },
   ] as const;
   expect(ratioRows({ figures: [...figures] }).map(({ name }) => name)).toEqual([
@@ -133,7 +137,7 @@ test('figures that share a baseline have its name once', () => {
     'a itself',
   ]);
   expect(toSentences({ figures: [...figures] })[0]).toBe(
-    'B differs from A in 1 of 1 figure against a: b −50.0 % (−60.0 % to −40.0 %); a itself +10.0 %, by program or machine.',
+    'b against a +20.0 % → −40.0 %; a itself +10.0 %, by program or machine.',
   );
   const two = [...figures, { name: 'c', over: 'd', ratio: 1 }];
   expect(ratioRows({ figures: two }).map(({ name }) => name)).toEqual([
@@ -141,6 +145,36 @@ test('figures that share a baseline have its name once', () => {
     'a',
     'c against d',
   ]);
+});
+
+test('an arm that lost its lead is said first, and the baseline has its interval', () => {
+  const side = { schema: 'pinwise.comparison/1', title: 'xz' };
+  const diff: DiffRecord = {
+    ...{ a: side, b: side },
+    figures: [
+      {
+        ...{ name: 'worst', over: 'os', a: 1.17, b: 1.34, verdict: 'higher' },
+        ...{ ratio: 1.15, low: 1.1, high: 1.2 },
+      },
+      {
+        ...{ name: 'best', over: 'os', a: 0.87, b: 1.02, verdict: 'higher' },
+        ...{ ratio: 1.17, low: 1.1, high: 1.2 },
+      },
+      {
+        ...{ name: 'os', unit: 's', ratio: 0.8, verdict: 'cannot_tell' },
+        ...{ a: 1, a_low: 0.9, a_high: 1.1, b: 0.8, b_low: 0.7, b_high: 0.9 },
+      },
+    ],
+  };
+  expect(toSentences(diff)).toEqual([
+    'best no longer beats os (−13.0 % → +2.0 %); worst against os +17.0 % → +34.0 %; os itself −20.0 %, by program or machine.',
+    'Measure both again to confirm it.',
+  ]);
+  const rows = ratioRows(diff);
+  expect(rows.map(({ verdict }) => verdict)).toEqual(['worse', 'worse', 'own']);
+  expect(rows[2]!.low).toBeCloseTo(0.8 / 1.175);
+  expect(rows[2]!.high).toBeCloseTo(0.8 * 1.175);
+  expect(figureRows(diff)[1]![1]).toBe('−13.0 % (≈ 870 ms)');
 });
 
 test('changes of two gates are no ratio', () => {

@@ -2,16 +2,22 @@
 
 import { change, count, quantity, wholeNumber, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { mapNumber, positive, knownEnds } from '../../numbers';
+import { mapNumber, positive, knownEnds, ratioError } from '../../numbers';
 import type { DiffRecord, FigureChange, Maybe } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
   lower: 'lower',
   higher: 'higher',
+  better: 'better',
+  worse: 'worse',
   same: 'the same',
+  own: 'program or machine',
   cannot_tell: 'inconclusive',
 };
+
+/** A ratio to the baseline below which an arm beats it: the default smallest effect. */
+const BEATS = 0.99;
 
 /** Benchmarks in a sentence. */
 const MAX_NAMED = 3;
@@ -52,7 +58,36 @@ const isOfGates = ({ a }: DiffRecord): boolean =>
 
 /** Did a figure change for certain? */
 const isChanged = ({ verdict }: RatioRow): boolean =>
-  verdict === 'lower' || verdict === 'higher';
+  /^(lower|higher|better|worse)$/.test(verdict);
+
+/** Is it known that less is better? It is of the times of arms. */
+const isOfTimes = (record: DiffRecord): boolean =>
+  findOwn(record)?.unit === 's';
+
+/** The figure of the baseline itself, in which no ratio separates the program from the machine. */
+function findOwn(record: DiffRecord): FigureChange | undefined {
+  const baseline = findBaseline(record);
+  return record.figures?.find(({ name }) => baseline && name === baseline);
+}
+
+/** The verdict of a figure: "better" and "worse" where that is known. */
+function verdictOf(figure: FigureChange, record: DiffRecord): string {
+  const verdict = figure.verdict ?? 'cannot_tell';
+  if (figure === findOwn(record)) return 'own';
+  if (!isOfTimes(record)) return verdict;
+  return { lower: 'better', higher: 'worse' }[verdict as string] ?? verdict;
+}
+
+/** The interval of a figure's ratio; of the baseline itself from those of both sides. */
+function boundsOf(figure: FigureChange, record: DiffRecord) {
+  const { a_low, a_high, b_low, b_high, ratio } = figure;
+  if (figure !== findOwn(record)) return knownEnds(figure.low, figure.high);
+  const half = ratioError(
+    { low: a_low, high: a_high },
+    { low: b_low, high: b_high },
+  );
+  return knownEnds(ratio! * Math.exp(-half), ratio! * Math.exp(half));
+}
 
 /** Figures with a ratio, those that changed first. */
 export function ratioRows(record: DiffRecord): RatioRow[] {
@@ -60,14 +95,17 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
   if (isOfGates(record)) return [];
   const baseline = findBaseline(record);
   return filterMap(record.figures ?? [], (figure): RatioRow | null => {
-    const { ratio, low, high, a, b, unit, verdict = 'cannot_tell' } = figure;
-    const sides = [a, b].map((value) => sideText(value, unit)).join(' → ');
+    const { ratio, a, b, unit, over } = figure;
+    const verdict = verdictOf(figure, record);
+    const sides = [a, b]
+      .map((value) => (over ? change(value) : sideText(value, unit)))
+      .join(' → ');
     return positive(ratio)
       ? {
           name: nameFigure(figure, baseline),
           ratio,
-          ...knownEnds(low, high),
-          verdict: verdict ?? 'cannot_tell',
+          ...boundsOf(figure, record),
+          verdict,
           words: [
             `${sides}   ${ratioText(ratio)}   ${nameVerdict(verdict)}`,
             ratioText(ratio),
@@ -77,8 +115,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
   }).sort((a, b) => Number(isChanged(b)) - Number(isChanged(a)));
 }
 
-const nameVerdict = (verdict: string | null): string =>
-  VERDICTS[verdict ?? ''] ?? verdict ?? '';
+const nameVerdict = (verdict: string): string => VERDICTS[verdict] ?? verdict;
 
 const ratioText = (ratio: number): string =>
   isFactor(ratio) ? factorLabel(ratio) : change(ratio);
@@ -97,7 +134,9 @@ export function toSentences(
 ): [verdict: string, advice: string] {
   if (isOfGates(record)) return compareGates(record);
   const all = ratioRows(record);
-  const known = all.filter(({ low }) => low !== null);
+  const known = all.filter(
+    ({ low, verdict }) => low !== null && verdict !== 'own',
+  );
   const changed = known.filter(isChanged);
   const size = ({ ratio }: RatioRow): number => Math.abs(Math.log(ratio));
   const candidates = [changed, known, all].find((rows) => rows.length > 0);
@@ -106,12 +145,15 @@ export function toSentences(
   const baseline = findBaseline(record);
   const against = baseline && ` against ${baseline}`;
   // No ratio shows what all arms have in common.
-  const own = all.find(({ name }) => name === `${baseline} itself`);
-  const its = `${most.name} ${changeText(most)}${own ? `; ${own.name} ${ratioText(own.ratio)}, by program or machine` : ''}.`;
+  const own = all.find(({ verdict }) => verdict === 'own');
+  const itself = `${own ? `; ${own.name} ${ratioText(own.ratio)}, by program or machine` : ''}.`;
+  const its = `${most.name} ${changeText(most)}${itself}`;
   if (changed.length > 0)
     return [
-      `B differs from A in ${changed.length} of ${count(known.length, 'figure')}${against}${changed.length > 1 ? ', most' : ''}: ${its}`,
       baseline
+        ? describeArms(record, changed) + itself
+        : `B differs from A in ${changed.length} of ${count(known.length, 'figure')}${changed.length > 1 ? ', most' : ''}: ${its}`,
+      baseline && record.a?.title !== record.b?.title
         ? 'Confirm it on one machine at one time: `pinwise compare --command OLD --command NEW`.'
         : 'Measure both again to confirm it.',
     ];
@@ -131,6 +173,29 @@ export function toSentences(
         `No difference between A and B is shown${against}; the largest: ${its}`,
         'Measure both again with more runs to narrow the intervals.',
       ];
+}
+
+/** Arms whose ratio to the baseline changed: first those that began or ceased to beat it. */
+function describeArms(record: DiffRecord, changed: RatioRow[]): string {
+  const isTime = isOfTimes(record);
+  const arms = changed.map((row) => {
+    const { name, over, a, b } = record.figures!.find(
+      (figure) => figure.over && figure.name === row.name,
+    )!;
+    const sides = `${change(a)} → ${change(b)}`;
+    const [did, does] = [a, b].map((ratio) => isTime && ratio! < BEATS);
+    return did === does
+      ? `${name} against ${over} ${sides}`
+      : `${name} ${does ? 'now' : 'no longer'} beats ${over} (${sides})`;
+  });
+  const isFirst = (text: string): number => Number(text.endsWith(')'));
+  const more = arms.length > MAX_NAMED ? ' …' : '';
+  return (
+    arms
+      .sort((a, b) => isFirst(b) - isFirst(a))
+      .slice(0, MAX_NAMED)
+      .join('; ') + more
+  );
 }
 
 /** A gate's figure, a change in per cent. */
@@ -153,12 +218,17 @@ function compareGates({ figures }: DiffRecord): [string, string] {
 export function figureRows(record: DiffRecord): (string | null)[][] {
   const baseline = findBaseline(record);
   const isSigned = isOfGates(record);
-  const text = (f: FigureChange) => (value: number) =>
-    isSigned ? signed(value) : sideText(value, f.unit);
+  const own = findOwn(record);
+  const text = (f: FigureChange, base: Maybe<number>) => (value: number) =>
+    isSigned
+      ? signed(value)
+      : f.over && base
+        ? `${change(value)} (≈ ${sideText(value * base, own?.unit)})`
+        : sideText(value, f.unit);
   return (record.figures ?? []).map((f) => [
     nameFigure(f, baseline),
-    withSpan(f.a, f.a_low, f.a_high, text(f)),
-    withSpan(f.b, f.b_low, f.b_high, text(f)),
+    withSpan(f.a, f.a_low, f.a_high, text(f, own?.a)),
+    withSpan(f.b, f.b_low, f.b_high, text(f, own?.b)),
     isSigned ? null : changeText(f),
     typeof f.b !== 'number'
       ? 'only in A'
@@ -166,22 +236,15 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
         ? 'only in B'
         : isSigned
           ? null
-          : nameVerdict(f.verdict ?? null),
+          : nameVerdict(verdictOf(f, record)),
   ]);
 }
 
 /** What the plot shows, in a sentence. */
 export function ratioSummary(rows: readonly RatioRow[]): string {
-  const countVerdict = (verdict: string): number =>
-    rows.filter((row) => row.verdict === verdict).length;
-  const shown = [
-    [countVerdict('lower'), 'lower'],
-    [countVerdict('higher'), 'higher'],
-    [countVerdict('same'), 'the same'],
-    [countVerdict('cannot_tell'), 'inconclusive'],
-  ] as const;
-  const parts = shown
-    .filter(([number]) => number > 0)
-    .map(([number, word]) => `${number} ${word}`);
+  const parts = filterMap(Object.entries(VERDICTS), ([verdict, word]) => {
+    const some = rows.filter((row) => row.verdict === verdict).length;
+    return some > 0 ? `${some} ${word}` : null;
+  });
   return `Of ${count(rows.length, 'figure')}: ${parts.join(', ')}.`;
 }

@@ -2,7 +2,7 @@
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
-import { type Look, ratioAxis, seriesColour } from '../../plot';
+import { COLOURS, type Look, ratioAxis, seriesColour } from '../../plot';
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
@@ -59,7 +59,9 @@ export function diffView(record: AnyRecord, page: Page): View {
               ? `Change from A to B, against ${baseline}`
               : 'Change from A to B',
             {
-              axis: '← lower in B      higher in B →',
+              axis: rows.some(({ verdict }) => /better|worse/.test(verdict))
+                ? '← better in B      worse in B →'
+                : '← lower in B      higher in B →',
               title: 'Figure',
               summary: ratioSummary(rows),
             },
@@ -104,6 +106,8 @@ const figureTable = (diff: DiffRecord): Table => ({
 const LOOKS: Readonly<Record<string, Look>> = {
   lower: { shape: 'triangle', turn: -90, colour: seriesColour(0) },
   higher: { shape: 'triangle', turn: 90, colour: seriesColour(0) },
+  better: { shape: 'triangle', turn: -90, colour: COLOURS.better },
+  worse: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
   same: { shape: 'square' },
 };
 

@@ -10,7 +10,7 @@ import type {
 } from '../../source';
 import { change, minute, quantity, span, wholeNumber } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
-import { median } from '../../numbers';
+import { median, ratioError } from '../../numbers';
 
 /** Records asked for at a time. */
 export const PAGE_SIZE = 100;
@@ -242,9 +242,7 @@ function addChanges(
 function divide(name: string, a: Figure, b: Figure): Figure {
   const at = (logarithm: number): number =>
     (a.value / b.value) * 100 * Math.exp(logarithm) - 100;
-  const error = ({ low, high }: Figure): number =>
-    low !== null && high !== null && low > 0 ? Math.log(high / low) / 2 : NaN;
-  const half = Math.hypot(error(a), error(b));
+  const half = ratioError(a, b);
   const isKnown = Number.isFinite(half);
   return {
     name,
