@@ -195,6 +195,10 @@ export function valueAxis(
   };
 }
 
+/** Are the intervals of medians known? A record has them at the end. */
+export const hasIntervals = (lines: readonly ArmLine[]): boolean =>
+  lines.some(({ low }) => low !== null);
+
 /** Every run of every arm; null without runs. */
 export function dotsPlan(
   record: Comparison,
@@ -230,7 +234,7 @@ export function dotsPlan(
   );
   return {
     name: 'Every run',
-    summary: `${dotsSummary(lines)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}${isOtherThanMedians(lines, record.plan?.min_effect ?? 0.01) ? ' Changes compare neighbouring runs; medians are of all runs.' : ''}`,
+    summary: `${dotsSummary(lines)} The diamond below is the median${hasIntervals(lines) ? ' with its 95 % interval' : ''}.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}${isOtherThanMedians(lines) ? ' Changes compare neighbouring runs; medians are of all runs.' : ''}`,
     panels: (width): Panel[] => [
       {
         height: lane * lines.length,

@@ -92,11 +92,11 @@ export function withCompanions(
   return [...beside, ...rows.filter((row) => !isSaid(row))];
 }
 
-/** Do the medians of an arm and its baseline say another change than the blocks, by more than this? */
-export function isOtherThanMedians(
-  lines: readonly ArmLine[],
-  effect: number,
-): boolean {
+/** A reader who divides medians sees a change that differs by more than this. */
+const MEDIANS_DIFFER = 0.002;
+
+/** Do the medians of an arm and its baseline say another change than the blocks? */
+export function isOtherThanMedians(lines: readonly ArmLine[]): boolean {
   const medianOf = new Map(lines.map(({ name, median }) => [name, median]));
   return lines.some(({ median, contrast }) => {
     const base = medianOf.get(contrast?.baseline ?? '');
@@ -105,7 +105,7 @@ export function isOtherThanMedians(
       positive(median) &&
       positive(base) &&
       positive(ratio) &&
-      Math.abs(median / base - ratio) > effect
+      Math.abs(median / base - ratio) > MEDIANS_DIFFER
     );
   });
 }
