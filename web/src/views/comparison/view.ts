@@ -18,7 +18,7 @@ import {
   runFacts,
   splitVerdict,
 } from '../../method';
-import type { Comparison, Finding } from '../../records';
+import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import {
@@ -38,6 +38,13 @@ import {
 import { adviceList, armPlacePart } from './answer';
 import { contrastTable, dotsPlan, metricName, ratioPlan } from './charts';
 import { jointPart } from './joint';
+import {
+  FAILED,
+  type Letter,
+  findLetters,
+  isOfExits,
+  prepareComparison,
+} from './label';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
 import type { ArmLine } from './shape';
@@ -48,6 +55,7 @@ import { mapNumber } from '../../numbers';
 /** A comparison and what was computed from it. */
 interface ShownComparison {
   record: Comparison;
+  letters: Letter[];
   lines: ArmLine[];
   isRunning: boolean;
 }
@@ -58,9 +66,10 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   let last = record;
   const read = (next: AnyRecord): ShownComparison => {
     last = next;
-    const now = next as Comparison;
+    const letters = findLetters(next as Comparison);
+    const now = prepareComparison(next as Comparison, letters);
     const isRunning = isGrowing && !readHead(now).isEnded;
-    return { record: now, lines: armLines(now), isRunning };
+    return { record: now, letters, lines: armLines(now), isRunning };
   };
   const where = armPlacePart(page);
   const time = chartPart<ShownComparison>('Over time', ({ lines }) =>
@@ -162,11 +171,9 @@ function armChoice(
   };
 }
 
-/** Runs that failed: what they took may mean nothing, so the headline has it beside it. */
-const isOfExits = ({ check }: Finding): boolean => check === 'exit_statuses';
-
 function topPart({
   record,
+  letters,
   lines,
   isRunning,
 }: ShownComparison): (Node | null)[] {
@@ -179,6 +186,13 @@ function topPart({
       isRunning
         ? 'No verdict yet: it comes at the end.'
         : splitVerdict(said.sentence)[0],
+    ),
+    ...letters.map(({ letter, parts: [start, own, end] }) =>
+      h(
+        'p',
+        h('strong', `${letter} `),
+        h('code', `${start} `, h('strong', own), ` ${end}`),
+      ),
     ),
     exits.length > 0 ? findingList(exits) : null,
     // An undecided sentence has the interval already.
@@ -200,7 +214,8 @@ const hasRuns = (lines: readonly ArmLine[]): boolean =>
 
 /** Is there a placement to use? Otherwise the same experiment again is no next step. */
 const hasWinner = ({ verdict }: Comparison): boolean =>
-  verdict?.kind === 'best' || verdict?.kind === 'timed';
+  (verdict?.kind === 'best' || verdict?.kind === 'timed') &&
+  verdict.not_recommended !== FAILED;
 
 const isUndecided = ({ verdict }: Comparison): boolean =>
   verdict?.kind === 'undecided';
