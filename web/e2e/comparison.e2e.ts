@@ -326,7 +326,7 @@ test('an undecided experiment is not advised to be done again', async () => {
   const { page } = await open(
     writePageOfRecord({ ...record, again: 'pinwise again', verdict }),
   );
-  expect(await page.locator('p.verdict').textContent()).toBe('Undecided: a.');
+  expect(await page.locator('p.verdict').textContent()).toBe(verdict.sentence);
   expect(await page.getByText('pinwise again').isVisible()).toBe(false);
   await page.getByText('Do the experiment again').click();
   expect(await page.getByText('pinwise again').isVisible()).toBe(true);

@@ -3,7 +3,13 @@
 import { expect, test } from 'vitest';
 
 import { adviceGroups } from './advice';
-import { findLetters, prepareComparison } from './label';
+import {
+  findLetters,
+  isOpen,
+  listOpenSentences,
+  prepareComparison,
+  splitHead,
+} from './label';
 import { armLines } from './shape';
 import type { Comparison } from '../../records';
 
@@ -57,4 +63,38 @@ test('an arm of which all runs failed is not recommended', () => {
 
 test('commands to copy have no options of a fleet', () => {
   expect(prepare(comparison(0)).again).toBe('pinwise compare -- gzip');
+});
+
+test('an error that a verdict quotes is apart from its answer', () => {
+  const invalid = "'sort' failed; its standard error ends with:\nsort: no file";
+  const sentence = `No verdict because b could not be measured: ${invalid}`;
+  const arms = [{ name: 'a' }, { name: 'b', invalid }];
+  expect(splitHead({ arms, verdict: { kind: 'undecided', sentence } })).toEqual(
+    ['No verdict because b could not be measured.', '', invalid],
+  );
+});
+
+test('what is undecided belongs to the answer', () => {
+  const sentence = 'c is slower by 10.5–17.1 %. Undecided: b may be faster.';
+  expect(splitHead({ verdict: { kind: 'undecided', sentence } })[0]).toBe(
+    sentence,
+  );
+  expect(
+    splitHead({ verdict: { kind: 'best', sentence } }).slice(0, 2),
+  ).toEqual(['c is slower by 10.5–17.1 %.', 'Undecided: b may be faster.']);
+});
+
+test('an undecided arm has no large figure, but the time that an answer takes', () => {
+  const sentence = 'b is undecided; ±1.0 % takes about 21 s more.';
+  const record: Comparison = {
+    verdict: { headline: { change: '+2.8 %' } },
+    contrasts: [
+      {
+        ...{ effect: { text: '+2.8 %' }, sentence, more_time_s: 21 },
+        verdict: 'undecided',
+      },
+    ],
+  };
+  expect(isOpen(record)).toBe(true);
+  expect(listOpenSentences(record)).toEqual([sentence]);
 });

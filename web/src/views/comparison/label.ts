@@ -2,6 +2,7 @@
 // every run failed is not recommended, and commands to copy have no internal options.
 
 import { filterMap } from '../../lists';
+import { splitVerdict } from '../../method';
 import type { Comparison, Finding, Maybe } from '../../records';
 
 /** Of longer names a first screen has no room for more than one each. */
@@ -136,3 +137,38 @@ function withholdFailed(record: Comparison): Comparison {
     },
   };
 }
+
+/** The answer of a verdict, its other sentences, and the error of an arm that it quotes. */
+export function splitHead({
+  verdict,
+  arms,
+}: Comparison): [answer: string, more: string, error: string] {
+  const sentence = verdict?.sentence ?? '';
+  const error =
+    arms?.find(({ invalid }) => invalid && sentence.endsWith(`: ${invalid}`))
+      ?.invalid ?? '';
+  if (error) return [`${sentence.slice(0, -error.length - 2)}.`, '', error];
+  // What is undecided belongs to the answer.
+  return verdict?.kind === 'undecided'
+    ? [sentence, '', '']
+    : [...splitVerdict(sentence), ''];
+}
+
+/** Is the headline's arm undecided? */
+export const isOpen = ({ contrasts, verdict }: Comparison): boolean =>
+  (contrasts ?? []).some(
+    (one) =>
+      one.verdict === 'undecided' &&
+      one.effect?.text === verdict?.headline?.change,
+  );
+
+/** Undecided arms whose sentences are shown. */
+const MAX_OPEN = 3;
+
+/** How long an answer takes, of undecided arms. */
+export const listOpenSentences = ({ contrasts }: Comparison): string[] =>
+  filterMap(contrasts ?? [], (one) =>
+    one.verdict === 'undecided' && one.more_time_s
+      ? (one.sentence ?? null)
+      : null,
+  ).slice(0, MAX_OPEN);

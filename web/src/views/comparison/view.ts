@@ -16,7 +16,6 @@ import {
   findingsPart,
   limitFact,
   runFacts,
-  splitVerdict,
 } from '../../method';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
@@ -36,14 +35,23 @@ import {
   shellWords,
 } from '../../words';
 import { adviceList, armPlacePart } from './answer';
-import { contrastTable, dotsPlan, metricName, ratioPlan } from './charts';
+import {
+  contrastTable,
+  dotsPlan,
+  hasIntervals,
+  metricName,
+  ratioPlan,
+} from './charts';
 import { jointPart } from './joint';
 import {
   FAILED,
   type Letter,
   findLetters,
   isOfExits,
+  isOpen,
+  listOpenSentences,
   prepareComparison,
+  splitHead,
 } from './label';
 import { spreadPlan, timePlan } from './over-time';
 import { intervalPlan, progressBar } from './running';
@@ -180,13 +188,10 @@ function topPart({
   const said = readHead(record);
   const verdict = record.verdict;
   const exits = record.findings?.filter(isOfExits) ?? [];
+  const [answer, , error] = splitHead(record);
   return [
-    h(
-      'p.verdict',
-      isRunning
-        ? 'No verdict yet: it comes at the end.'
-        : splitVerdict(said.sentence)[0],
-    ),
+    h('p.verdict', isRunning ? 'No verdict yet: it comes at the end.' : answer),
+    error ? errorPart(error) : null,
     ...letters.map(({ letter, parts: [start, own, end] }) =>
       h(
         'p',
@@ -198,15 +203,23 @@ function topPart({
     // An undecided sentence has the interval already.
     said.sentence.includes(said.figure?.change || '\n')
       ? null
-      : headline(said.figure, !verdict?.not_recommended),
+      : headline(said.figure, !verdict?.not_recommended && !isOpen(record)),
     adviceLine(
       said.isEnded
-        ? // To leave it alone needs no advice: the sentence is.
-          (verdict?.kind === 'leave_alone' ? null : verdict?.advice) ||
+        ? verdict?.advice ||
             (hasRuns(lines) ? null : record.findings?.[0]?.advice)
         : null,
     ),
   ];
+}
+
+/** The last line of an error, above the others folded. */
+function errorPart(error: string): HTMLElement {
+  const lines = error.split('\n');
+  const last = lines.pop();
+  return lines.length > 0
+    ? h('details', h('summary', last), h('p', lines.join('\n')))
+    : h('p', last);
 }
 
 const hasRuns = (lines: readonly ArmLine[]): boolean =>
@@ -247,9 +260,10 @@ function verdictNotes(
   lines: readonly ArmLine[],
 ): (Node | null)[] {
   const { verdict } = record;
-  const [, more] = splitVerdict(readHead(record).sentence);
+  const [, more] = splitHead(record);
   return [
     more ? h('p', more) : null,
+    ...listOpenSentences(record).map((sentence) => h('p', sentence)),
     verdict?.steadiness ? h('p', verdict.steadiness) : null,
     verdict?.beside ? h('p', verdict.beside) : null,
     readHead(record).isEnded && verdict?.condition && hasRuns(lines)
@@ -265,7 +279,7 @@ function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   return section(
     'Arms',
     tableElement({
-      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; best first${lines.some((line) => isLeftOut(line.standing)) ? ', arms that were left out last' : ''}`,
+      caption: `Medians of ${metricWord(record)}${hasIntervals(lines) ? ' with 95 % intervals by order statistics' : ''}; best first${lines.some((line) => isLeftOut(line.standing)) ? ', arms that were left out last' : ''}`,
       columns: [
         'Arm',
         ...numberColumns(
