@@ -5,7 +5,8 @@ import { count, ratio } from '../../format';
 import { groupBy, tally } from '../../lists';
 import { median } from '../../numbers';
 import type { Entry } from '../../source';
-import { nameKind, parseMachine } from '../history/shape';
+import { parseMachine } from '../history/machine';
+import { nameKind } from '../history/shape';
 
 /** A column: one figure of one question. */
 export interface Column {

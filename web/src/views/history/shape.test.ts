@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest';
 
 import { fakeEntry } from '../../fake-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
+import { describeChange } from './machine';
+import { explainIncomparable, explainPair, sortByTime } from './pair';
 import {
   changeText,
   figureText,
   formatAddress,
-  describeChange,
   describeHistory,
   describeNewVerdict,
   describeTrend,
@@ -17,13 +18,11 @@ import {
   parseFilter,
   foldParts,
   nameKind,
-  sortByTime,
   collectOverTime,
   findQuestions,
   parseTimeRange,
   findRepeatedSubjects,
   formatVerdict,
-  explainIncomparable,
   selectTimeRange,
   spreadTimes,
 } from './shape';
@@ -330,6 +329,17 @@ describe('over time', () => {
         entry('2', { figures: [{ ...figure, name: 'other' }] }),
       ),
     ).toContain('no figure in common');
+  });
+
+  test('two records that are not compared say why', () => {
+    const trace = entry('2', { schema: 'pinwise.trace/1' });
+    expect(explainPair(entry('1'), trace)).toBe(
+      'one is a comparison, the other a trace',
+    );
+    expect(explainPair(entry('1'), entry('2', { subject: 'b' }))).toBe(
+      'they measure different commands or figures; `pinwise record diff 1 2` says why',
+    );
+    expect(explainPair(entry('1'), entry('2'))).toMatch(/ says why$/);
   });
 
   test('the older of two records comes first', () => {

@@ -11,6 +11,7 @@ import type {
 import { change, minute, quantity, span, wholeNumber } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
 import { median, ratioError } from '../../numbers';
+import { describeChange } from './machine';
 
 /** Records asked for at a time. */
 export const PAGE_SIZE = 100;
@@ -356,13 +357,6 @@ export function findChanges(oldestFirst: readonly Entry[]): Change[] {
 const shortenHashes = (program: string): string =>
   program.replace(/\w{8}\w+/g, (hash) => hash.slice(0, 8));
 
-const MACHINE_PARTS = [
-  ['shape ', 'shape'],
-  ['kernel ', 'kernel'],
-  ['microcode ', 'microcode'],
-  ['on ', 'hypervisor'],
-] as const;
-
 /** Ends of a range of times, inclusive, in milliseconds since 1970. */
 export type TimeRange = readonly [from: number, to: number];
 
@@ -420,43 +414,6 @@ export function findQuestions(entries: readonly Entry[]): Question[] {
     .sort((a, b) => b.points.length - a.points.length);
 }
 
-/** Why two records cannot be compared; empty if they can. */
-export function explainIncomparable(a: Entry, b: Entry): string {
-  const [kind, other] = [nameKind(a.schema), nameKind(b.schema)];
-  if (kind !== other) return `is a ${other}, the chosen one a ${kind}`;
-  if (a.figures.length === 0 || b.figures.length === 0) return '';
-  const names = new Set(a.figures.map((figure) => figure.name));
-  return b.figures.some((figure) => names.has(figure.name))
-    ? ''
-    : 'has no figure in common with the chosen one';
-}
-
-/** Splits "EPYC, shape ab, kernel 6.1" into its parts; what has no known prefix is the CPU's model. */
-export function parseMachine(machine: string): Map<string, string> {
-  const parts = new Map<string, string>();
-  const model: string[] = [];
-  for (const piece of machine.split(', ')) {
-    const known = MACHINE_PARTS.find(([prefix]) => piece.startsWith(prefix));
-    if (known) parts.set(known[1], piece.slice(known[0].length));
-    else model.push(piece);
-  }
-  if (model.length > 0) parts.set('CPU', model.join(', '));
-  return parts;
-}
-
-/** What changed from one machine to another: "kernel 6.1 → 6.2". */
-export function describeChange(before: string, after: string): string {
-  const [a, b] = [parseMachine(before), parseMachine(after)];
-  const names = ['CPU', ...MACHINE_PARTS.map(([, name]) => name)];
-  return names
-    .filter((name) => a.get(name) !== b.get(name))
-    .map(
-      (name) =>
-        `${name} ${a.get(name) ?? 'unknown'} → ${b.get(name) ?? 'unknown'}`,
-    )
-    .join(', ');
-}
-
 /** Questions that several of the records answer, most frequent first. */
 export function findRepeatedSubjects(entries: readonly Entry[]): string[] {
   const asked = entries.filter(({ figures }) => figures.length > 0);
@@ -464,18 +421,6 @@ export function findRepeatedSubjects(entries: readonly Entry[]): string[] {
     .filter(([, times]) => times > 1)
     .sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))
     .map(([subject]) => subject);
-}
-
-/** Two chosen records of a list that is newest first, the older first. */
-export function sortByTime(
-  a: Entry,
-  b: Entry,
-  newestFirst: readonly Entry[],
-): [Entry, Entry] {
-  const place = ({ id }: Entry): number =>
-    newestFirst.findIndex((entry) => entry.id === id);
-  const isOlder = a.time === b.time ? place(a) > place(b) : a.time < b.time;
-  return isOlder ? [a, b] : [b, a];
 }
 
 /** For each step, the index of the change that it is part of. */

@@ -8,6 +8,7 @@ import type { Page, Part } from '../../view';
 import { commandLine, recordHref, shellWords } from '../../words';
 import { REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { MAX_POINTS, overTimePart } from './over-time';
+import { explainIncomparable, pairNote, sortByTime } from './pair';
 import { questionTable } from './questions';
 import type { TimeRange } from './shape';
 import {
@@ -16,11 +17,9 @@ import {
   parseFilter,
   foldParts,
   nameKind,
-  sortByTime,
   parseTimeRange,
   findRepeatedSubjects,
   formatVerdict,
-  explainIncomparable,
 } from './shape';
 
 /** The search starts after this many milliseconds without a key. */
@@ -456,7 +455,7 @@ function showCompare(held: HistoryState): void {
   disableIncomparable(held);
   const chosen = [...held.chosen.values()];
   if (chosen.length === 0) {
-    held.compare.replaceChildren();
+    fill(held.compare, pairNote(held.page.source, held.listing));
     return;
   }
   if (chosen.length === 1) {
