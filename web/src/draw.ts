@@ -17,7 +17,7 @@ import {
 } from '@observablehq/plot';
 
 import { visible } from './dom';
-import { fitNames, fitTitle, truncate } from './labels';
+import { fitNames, fitTitle, shiftInside, truncate } from './labels';
 import { filterMap } from './lists';
 import { finite } from './numbers';
 import type { Axis, Measure, Panel, Point, Rule, Series } from './plot';
@@ -134,6 +134,7 @@ export function drawPanels(
   const frames = panels.map((panel) => layOutFrame(panel, width, measure));
   const left = Math.max(...frames.map((frame) => frame.left));
   const right = Math.max(...frames.map((frame) => frame.right));
+  const room = { width, left, right };
   const drawing: Drawing = { svgs: [], stops: [], axis: null };
   let top = 0;
   for (const frame of frames) {
@@ -153,9 +154,20 @@ export function drawPanels(
         domain: frame.y,
       },
       marks: [
-        ...backMarks(frame, { width, left, right }, measure),
+        ...backMarks(frame, room, measure),
         ...panel.series.flatMap(seriesMarks),
-        ...(panel.rules ?? []).map((rule) => ruleLabel(rule, isRows(panel.y))),
+        ...(panel.rules ?? []).map((rule) =>
+          ruleLabel(
+            rule,
+            isRows(panel.y),
+            shiftInside(
+              visible(rule.label ?? ''),
+              placeOf(frame, rule.x ?? 0, room),
+              width,
+              measure,
+            ),
+          ),
+        ),
       ],
     } as PlotOptions);
     drawing.axis ??= {
@@ -275,8 +287,19 @@ function backMarks(
   ];
 }
 
+/** The place of a value along x, pixels. */
+function placeOf(
+  { panel, x: [from, to] }: Frame,
+  value: number,
+  { width, left, right }: { width: number; left: number; right: number },
+): number {
+  const at = panel.x.type === 'log' ? Math.log : Number;
+  const share = (at(value) - at(from)) / (at(to) - at(from));
+  return left + share * (width - left - right);
+}
+
 /** A rule's label: above rows, else along the rule. */
-function ruleLabel(rule: Rule, isAbove: boolean): Markish {
+function ruleLabel(rule: Rule, isAbove: boolean, shift: number): Markish {
   const label = rule.label ? [visible(rule.label)] : [];
   const style = {
     text: (words: string) => words,
@@ -294,7 +317,7 @@ function ruleLabel(rule: Rule, isAbove: boolean): Markish {
       dy: -9,
     });
   const place = isAbove
-    ? ({ lineAnchor: 'bottom', dy: -5 } as const)
+    ? ({ lineAnchor: 'bottom', dx: shift, dy: -5 } as const)
     : ({
         rotate: -90,
         textAnchor: 'end',

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import { fitNames, fitTitle } from './labels';
+import { fitNames, fitTitle, shiftInside } from './labels';
 
 const measure = (text: string): number => text.length;
 
@@ -50,4 +50,11 @@ test('an axis title is cut to its directions before it is cut at its end', () =>
   expect(fitTitle('← lower in B      higher in B →', 10, measure)).toBe(
     '← lower i…',
   );
+});
+
+test('a label at an edge moves inside', () => {
+  const wide = (text: string): number => 10 * text.length;
+  expect(shiftInside('baseline', 300, 400, wide)).toBe(0);
+  expect(shiftInside('baseline', 380, 400, wide)).toBe(-20);
+  expect(shiftInside('baseline', 10, 400, wide)).toBe(30);
 });

@@ -27,6 +27,17 @@ export const fitTitle = (
     measure,
   );
 
+/** How far a text around `middle` must move to be inside of a width. */
+export function shiftInside(
+  text: string,
+  middle: number,
+  width: number,
+  measure: Measure,
+): number {
+  const half = measure(text) / 2;
+  return Math.max(half - middle, Math.min(0, width - half - middle));
+}
+
 /** Breaks a text that is too wide into two lines. */
 function wrap(text: string, width: number, measure: Measure): string {
   const words = text.split(' ');
