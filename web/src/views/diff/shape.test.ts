@@ -58,6 +58,7 @@ test('only positive ratios and complete intervals are drawn', () => {
       low: 0.4,
       high: 0.6,
       verdict: 'lower',
+      sides: '500 ms → 250 ms',
       words: ['500 ms → 250 ms   −50.0 %   lower', '−50.0 %'],
     },
     {
@@ -66,6 +67,7 @@ test('only positive ratios and complete intervals are drawn', () => {
       low: null,
       high: null,
       verdict: 'cannot_tell',
+      sides: '1.00 s → 1.10 s',
       words: ['1.00 s → 1.10 s   +10.0 %   inconclusive', '+10.0 %'],
     },
   ]);
@@ -130,14 +132,14 @@ test('figures that share a baseline have its name once', () => {
       verdict: 'lower',
       ...{ ratio: 0.5, low: 0.4, high: 0.6 },
     },
-    { name: 'a', ratio: 1.1 },
+    { name: 'a', unit: 's', a: 1, b: 1.1, ratio: 1.1 },
   ] as const;
   expect(ratioRows({ figures: [...figures] }).map(({ name }) => name)).toEqual([
     'b',
     'a itself',
   ]);
   expect(toSentences({ figures: [...figures] })[0]).toBe(
-    'b against a +20.0 % → −40.0 %; a itself +10.0 %, by program or machine.',
+    'b now beats a (+20.0 % → −40.0 %); a itself +10.0 % (1.00 s → 1.10 s), by program or machine.',
   );
   const two = [...figures, { name: 'c', over: 'd', ratio: 1 }];
   expect(ratioRows({ figures: two }).map(({ name }) => name)).toEqual([
@@ -167,7 +169,7 @@ test('an arm that lost its lead is said first, and the baseline has its interval
     ],
   };
   expect(toSentences(diff)).toEqual([
-    'best no longer beats os (−13.0 % → +2.0 %); worst against os +17.0 % → +34.0 %; os itself −20.0 %, by program or machine.',
+    'best no longer beats os (−13.0 % → +2.0 %); worst against os +17.0 % → +34.0 %; os itself −20.0 % (1.00 s → 800 ms), by program or machine.',
     'Measure both again to confirm it.',
   ]);
   const rows = ratioRows(diff);

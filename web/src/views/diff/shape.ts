@@ -28,6 +28,8 @@ export interface RatioRow {
   low: number | null;
   high: number | null;
   verdict: string;
+  /** The figures of A and B. */
+  sides?: string;
   /** Beside the row, if not its verdict: all, and what a phone has room for. */
   words?: readonly [long: string, short: string];
 }
@@ -106,6 +108,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
           ratio,
           ...boundsOf(figure, record),
           verdict,
+          sides,
           words: [
             `${sides}   ${ratioText(ratio)}   ${nameVerdict(verdict)}`,
             ratioText(ratio),
@@ -146,7 +149,9 @@ export function toSentences(
   const against = baseline && ` against ${baseline}`;
   // No ratio shows what all arms have in common.
   const own = all.find(({ verdict }) => verdict === 'own');
-  const itself = `${own ? `; ${own.name} ${ratioText(own.ratio)}, by program or machine` : ''}.`;
+  const itself = own
+    ? `; ${own.name} ${ratioText(own.ratio)} (${own.sides}), by program or machine.`
+    : '.';
   const its = `${most.name} ${changeText(most)}${itself}`;
   if (changed.length > 0)
     return [
