@@ -205,8 +205,7 @@ export function intervalPlan(record: Comparison): ChartPlan | null {
       .slice(0, 3)
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,
-    caption:
-      'The median over the blocks so far with its 95 % interval, of each arm alone.',
+    caption: `The median over the blocks so far, from ${MIN_BLOCKS} blocks on with its 95 % interval, of each arm alone.`,
     hidden: lines.slice(MAX_ARMS).map(({ name }) => name),
     panel: {
       height: 180,
