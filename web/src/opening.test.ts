@@ -41,3 +41,14 @@ test.each([
     'cut off or damaged',
   );
 });
+
+test('of records of the same second the later one is the newer', async () => {
+  const records = ['old', 'new'].map((id) => ({
+    entry: { ...entry, id, time: '2026-01-01T00:00:00Z' },
+    record,
+  }));
+  const text = JSON.stringify({ from: 'file', records });
+  const source = await openSource(text, 'file:///report.html');
+  const listed = (await source.list({})).records.map(({ id }) => id);
+  expect(listed).toEqual(['new', 'old']);
+});

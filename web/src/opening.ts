@@ -95,7 +95,10 @@ function inlinedSource(
   json: string,
 ): Source {
   const entries = data.records.map((r) => r.entry);
-  const newestFirst = [...entries].sort((a, b) => b.time.localeCompare(a.time));
+  // Of records of the same second, the one that was given later is the newer.
+  const newestFirst = [...entries]
+    .reverse()
+    .sort((a, b) => b.time.localeCompare(a.time));
   const ids = new Set(entries.map((entry) => entry.id));
   const placeOf = (id: string): number => {
     const place = entries.findIndex((entry) => entry.id === id);
