@@ -44,7 +44,10 @@ export function pairNote(
   { records: [now, old], total }: Listing,
 ): HTMLElement | null {
   const isPair = source.kind === 'file' && total === 2 && now && old;
-  return isPair && !source.canDiff(old.id, now.id)
+  const isCompared =
+    isPair &&
+    (source.canDiff(old.id, now.id) || source.canDiff(now.id, old.id));
+  return isPair && !isCompared
     ? h('p', ...withCode(`These are not compared: ${explainPair(old, now)}.`))
     : null;
 }
