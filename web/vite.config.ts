@@ -141,6 +141,8 @@ const UNUSED: Readonly<Record<string, string>> = {
   'marks/tip.js': 'export const Tip = no, tip = no;',
   'interactions/pointer.js': `export const anchorX = no, anchorY = no,
     pointer = no, pointerX = no, pointerY = no;`,
+  'scales/ordinal.js': `export const ordinalImplicit = Symbol(),
+    createScaleBand = no, createScaleOrdinal = no, createScalePoint = no;`,
   'scales/schemes.js': `export const isCategoricalScheme = () => false,
     isDivergingScheme = () => false, maybeBooleanRange = no, ordinalRange = no,
     ordinalScheme = no, quantitativeScheme = () => (share) => no(share);`,
@@ -154,14 +156,18 @@ const COLOUR_NAMES = /,aliceblue,[a-z,]+|\baliceblue: 0x[\s\w:,]+(?=\n\})/;
 
 /** Curves that are made by calls: without a mark, a bundler keeps those that nobody uses. */
 const CURVES = /= (?=\(function custom|curveRadial\()/g;
+/** Scales that are not linear, logarithmic, or of times; sorted domains; frames around axes. */
+const UNUSED_CALLS =
+  /case "(?:quanti[lz]e|sqrt|pow|symlog|threshold)":\s+return .+;|const reducer = maybeReduce.+|axes\.push\(frame\(.+/g;
 
 const withoutUnused: Plugin = {
   name: 'without-unused',
   transform: (code, id) =>
-    /plot\/src\/options\.js|d3-color|d3-shape/.test(id)
+    /plot\/src\/(options|scales|channel|plot)\.js|d3-color|d3-shape/.test(id)
       ? {
           code: code
             .replace(COLOUR_NAMES, '')
+            .replace(UNUSED_CALLS, ';')
             .replace(CURVES, '= /* @__PURE__ */ '),
           map: null,
         }
