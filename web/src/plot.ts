@@ -157,6 +157,25 @@ export const seriesLook = (
   dash: DASHES[(at + Math.floor(at / SERIES)) % DASHES.length]!,
 });
 
+/** Marks of a row closer than this factor overlap. */
+const OVERLAP = 1.1;
+
+/** Moves marks of a row that would hide each other apart, up and down from its middle. */
+export const separateMarks = (series: readonly Series[]): Series[] =>
+  series.map((one, at) => ({
+    ...one,
+    points: one.points.map((p) => {
+      const near = series.map(({ points }) =>
+        points.some(
+          ({ x, y }) => y === p.y && Math.max(x / p.x, p.x / x) < OVERLAP,
+        ),
+      );
+      const before = near.slice(0, at).filter(Boolean).length;
+      const all = near.filter(Boolean).length;
+      return { ...p, y: p.y! + (before - (all - 1) / 2) * 0.4 };
+    }),
+  }));
+
 export const isRows = (axis: Axis | Rows): axis is Rows => 'names' in axis;
 
 /** The values that an axis must hold. */

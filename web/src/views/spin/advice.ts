@@ -87,6 +87,14 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
     ),
     gaps && chart(gaps),
     section('Loops', loopTable(scan)),
+    section(
+      'Where the figures are from',
+      facts(
+        Object.fromEntries(
+          list(scan.chips).map(({ id, source }) => [`PAUSE, ${id}`, source]),
+        ),
+      ),
+    ),
   ]);
 }
 

@@ -4,7 +4,7 @@ import type { ChartPlan } from '../../chart';
 import { colourAt, ratioPosition } from '../../colour-scale';
 import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
-import { COLOURS, seriesLook, seriesColour } from '../../plot';
+import { COLOURS, separateMarks, seriesLook, seriesColour } from '../../plot';
 import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
@@ -287,7 +287,7 @@ export function ladderPlan(
       height: 20 * names.length,
       x: timeAxis('time'),
       y: { title: 'Algorithm', names },
-      series: drawn,
+      series: separateMarks(drawn),
     },
   };
 }

@@ -5,24 +5,41 @@ import { list } from '../../fields';
 import { count, quantity } from '../../format';
 import { filterMap, groupBy } from '../../lists';
 import { finite, positive } from '../../numbers';
-import { seriesLook } from '../../plot';
+import { seriesLook, separateMarks } from '../../plot';
 import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
 
-/** The longest time between two checks on any known chip, with that chip. */
+/** The longest time between two checks on this machine, else on any known chip. */
 function findLongestGap(loop: Loop): { ns: number; chip: string } | null {
   const gaps = filterMap(list(loop.gaps), ({ ns, chip }) =>
     finite(ns) ? { ns, chip: chip ?? '' } : null,
   );
-  return gaps.sort((a, b) => b.ns - a.ns)[0] ?? null;
+  return (
+    gaps.find(({ chip }) => chip === HERE) ??
+    gaps.sort((a, b) => b.ns - a.ns)[0] ??
+    null
+  );
+}
+
+/** The chip of the machine that scanned. */
+const HERE = 'here';
+
+/** "here (assumed, as zen-4)", "on zen-4". */
+function nameChip({ chips }: SpinScan, id: string): string {
+  if (id !== HERE) return `on ${id}`;
+  const here = list(chips).find((chip) => chip.id === HERE);
+  if (!here?.source?.startsWith('not measured')) return HERE;
+  const like = list(chips).find(
+    (chip) => chip !== here && chip.pause_ns === here.pause_ns,
+  );
+  return `${HERE} (assumed${like ? `, as ${like.id}` : ''})`;
 }
 
 const compareGaps = (a: Loop, b: Loop): number =>
   (findLongestGap(b)?.ns ?? -1) - (findLongestGap(a)?.ns ?? -1);
 
-/** "12 loops with spin hints in 2 binaries. main checks least often: 51.0 ns apart on
- * meteor-lake-p." */
+/** "12 loops with spin hints in 2 binaries. main checks least often: every 51.0 ns here." */
 export function scanSentence(scan: SpinScan): string {
   const [loops, binaries] = [list(scan.loops), list(scan.binaries)];
   const where =
@@ -36,7 +53,7 @@ export function scanSentence(scan: SpinScan): string {
   return [
     `${count(loops.length, 'loop')} with spin hints in ${where}.`,
     gap
-      ? `${worst!.function ?? worst!.address} checks least often: every ${quantity(gap.ns, 'ns')} on ${gap.chip}.`
+      ? `${worst!.function ?? worst!.address} checks ${loops.length > 1 ? 'least often: ' : ''}every ${quantity(gap.ns, 'ns')} ${nameChip(scan, gap.chip)}.`
       : '',
     scan.passed === true ? `All check within the limit of ${limit}.` : '',
     scan.passed === false
@@ -85,20 +102,24 @@ export function gapPlan(scan: SpinScan): ChartPlan | null {
       y: {
         title: 'Function',
         names: gaps.map(({ loop }) => loop.function ?? loop.address ?? ''),
-        words: gaps.map(({ worst }) => quantity(worst.ns, 'ns')),
+        words: gaps.map(
+          ({ worst }) => `${quantity(worst.ns, 'ns')} ${worst.chip}`,
+        ),
       },
       rules: positive(limit) ? [{ x: limit, label: 'limit' }] : [],
-      series: list(scan.chips).map((chip, at) => ({
-        name: chip.id ?? '',
-        ...seriesLook(at),
-        size: 5,
-        points: filterMap(gaps, ({ loop }, y) => {
-          const x = loop.gaps?.find((one) => one.chip === chip.id)?.ns;
-          return positive(x)
-            ? { x, y, tooltip: `${chip.id}: ${quantity(x, 'ns')}` }
-            : null;
-        }),
-      })),
+      series: separateMarks(
+        list(scan.chips).map((chip, at) => ({
+          name: chip.id ?? '',
+          ...seriesLook(at),
+          size: 5,
+          points: filterMap(gaps, ({ loop }, y) => {
+            const x = loop.gaps?.find((one) => one.chip === chip.id)?.ns;
+            return positive(x)
+              ? { x, y, tooltip: `${chip.id}: ${quantity(x, 'ns')}` }
+              : null;
+          }),
+        })),
+      ),
     },
   };
 }

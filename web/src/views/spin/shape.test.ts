@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { CpuPauseRecord } from '../../records';
 import { costSentence, describeCounter, withInterval } from './pause';
-import { groupEqualLoops, scanSentence } from './scan';
+import { gapPlan, groupEqualLoops, scanSentence } from './scan';
 import {
   budgetSentence,
   nameSetting,
@@ -279,6 +279,32 @@ test('equal loops share a row, and the one that checks least often is first', ()
   expect(scanSentence(scan)).toBe(
     '3 loops with spin hints in ./spinner. main checks least often: every 50.0 ns on zen-4.',
   );
+});
+
+test('a scan answers for the machine that scanned, and says what is assumed of it', () => {
+  const gaps = [
+    { chip: 'here', ns: 18.6 },
+    { chip: 'zen-4', ns: 18.6 },
+    { chip: 'meteor-lake-p', ns: 51 },
+  ];
+  const scan = {
+    binaries: [{ path: './queue' }],
+    chips: [
+      {
+        id: 'here',
+        pause_ns: 18.6,
+        source: 'not measured: 65 cycles as zen-4',
+      },
+      { id: 'zen-4', pause_ns: 18.6, source: '65 cycles' },
+      { id: 'meteor-lake-p', pause_ns: 51, source: '229 cycles' },
+    ],
+    loops: [{ function: 'wait_for', gaps }],
+  };
+  expect(scanSentence(scan)).toBe(
+    '1 loop with spin hints in ./queue. wait_for checks every 18.6 ns here (assumed, as zen-4).',
+  );
+  const rows = gapPlan(scan)?.panel?.series.map(({ points }) => points[0]?.y);
+  expect(rows).toEqual([-0.2, 0.2, 0]);
 });
 
 test('the budget is the time of whole PAUSEs, as in the table', () => {
