@@ -9,21 +9,39 @@ const PER_ROW = 32;
 /** Beyond this only the list is shown. */
 const MAX_CPUS = 256;
 
+/** The place of each CPU in the drawing, by number: numbers that the machine lacks stay empty, so
+ * that neighbours in it are neighbours in number. */
+export function placeCpus(
+  allowed: string,
+): { cpu: number; column: number; row: number }[] {
+  const all = [...new Set(parseCpus(allowed))].sort((a, b) => a - b);
+  return all.map((cpu) => ({
+    cpu,
+    column: (cpu - all[0]!) % PER_ROW,
+    row: Math.floor((cpu - all[0]!) / PER_ROW),
+  }));
+}
+
 /** The CPUs of `cpus` among `allowed`, drawn by number; null if there are too many to draw. */
 export function cpuStrip(cpus: string, allowed: string): SVGElement | null {
   const used = new Set(parseCpus(cpus));
-  const all = parseCpus(allowed);
-  if (all.length === 0 || all.length > MAX_CPUS) return null;
-  const width = Math.min(all.length, PER_ROW) * STEP;
-  const height = Math.ceil(all.length / PER_ROW) * STEP;
-  const boxes = all.map((cpu, at) =>
-    svg('rect', {
-      x: (at % PER_ROW) * STEP + 0.5,
-      y: Math.floor(at / PER_ROW) * STEP + 0.5,
-      width: BOX,
-      height: BOX,
-      class: used.has(cpu) ? 'used' : 'unused',
-    }),
+  const all = placeCpus(allowed);
+  const rows = (all.at(-1)?.row ?? -1) + 1;
+  if (rows === 0 || rows * PER_ROW > MAX_CPUS) return null;
+  const width = (Math.max(...all.map(({ column }) => column)) + 1) * STEP;
+  const height = rows * STEP;
+  const boxes = all.map(({ cpu, column, row }) =>
+    svg(
+      'rect',
+      {
+        x: column * STEP + 0.5,
+        y: row * STEP + 0.5,
+        width: BOX,
+        height: BOX,
+        class: used.has(cpu) ? 'used' : 'unused',
+      },
+      svg('title', {}, `CPU ${cpu}`),
+    ),
   );
   return svg(
     'svg',
@@ -33,7 +51,7 @@ export function cpuStrip(cpus: string, allowed: string): SVGElement | null {
       viewBox: `0 0 ${width} ${height}`,
       class: 'cpu-strip',
       role: 'img',
-      'aria-label': `CPUs ${formatCpus([...used])} of ${formatCpus(all)}`,
+      'aria-label': `CPUs ${formatCpus([...used])} of ${formatCpus(all.map(({ cpu }) => cpu))}`,
     },
     ...boxes,
   );

@@ -39,7 +39,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   ],
   kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
-    '8 threads can be placed in 16 ways, not counting swaps of equal units.',
+    '8 threads can be placed in 4 even shapes (16 ways), not counting swaps of equal units.',
     'pinwise search --threads 8 -- PROGRAM',
   ],
   prediction: [

@@ -70,11 +70,14 @@ function composePlacements(record: Records.PlacementsRecord): Headline {
     all[0] ?? {},
   );
   const ways = formatWays(most.placements);
+  const even = items(most.shapes).length;
+  const shapes =
+    even > 0 && ways !== '1' ? `${count(even, 'even shape')} (` : '';
   const more = all.length > 1 ? ': more than any other number' : '';
   return [
     ways === '1' && all.length > 1
       ? `Each number of threads, up to ${all.length}, can be placed in only one way, not counting swaps of equal units.`
-      : `${count(most.threads, 'thread')} can be placed in ${ways} ${ways === '1' ? 'way' : 'ways'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
+      : `${count(most.threads, 'thread')} can be placed in ${shapes}${ways} ${ways === '1' ? 'way' : 'ways'}${shapes && ')'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
     ways === '1'
       ? [
           'Find the best number of threads',

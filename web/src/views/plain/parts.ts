@@ -1,7 +1,7 @@
 // Records shown as their fields whose answer has a drawing or a table of its own.
 
 import { chart } from '../../chart';
-import { formatCpus, parseCpus } from '../../cpus';
+import { parseCpus } from '../../cpus';
 import { h } from '../../dom';
 import { items, number, text, texts } from '../../fields';
 import { bytes, change, count, percent, quantity } from '../../format';
@@ -100,7 +100,9 @@ export function placementPart({
 }: Records.PlacementsRecord): HTMLElement {
   const all = items(threads);
   const shapes = all.flatMap((one) => items(one.shapes));
-  const cpus = formatCpus(shapes.flatMap((shape) => parseCpus(shape.cpus)));
+  // The record does not say how many CPUs the machine has.
+  const used = shapes.flatMap((shape) => parseCpus(shape.cpus));
+  const cpus = `0-${used.reduce((a, b) => Math.max(a, b), 0)}`;
   return all.length === 1 || shapes.length <= MAX_SHAPES
     ? shapeTable(all, cpus)
     : tableElement({
@@ -123,18 +125,21 @@ const shapeTable = (
   cpus: string,
 ): HTMLElement =>
   tableElement({
-    caption: 'Even placements, fewest units first',
+    caption:
+      'Even placements, fewest units first; drawn up to the last CPU that one uses',
     columns: [
       'Threads',
       'As --place takes it',
       'CPUs',
+      'Drawn',
       ...numberColumns('Cores', 'LLCs', 'NUMA nodes', 'Packages'),
     ],
     rows: all.flatMap(({ threads, shapes }) =>
       items(shapes).map((shape) => [
         count(threads, 'thread'),
         shape.name,
-        cpuStrip(text(shape.cpus), cpus) ?? text(shape.cpus),
+        shape.cpus,
+        cpuStrip(text(shape.cpus), cpus),
         shape.cores,
         shape.llcs,
         shape.numa_nodes,
