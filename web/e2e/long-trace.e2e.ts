@@ -68,6 +68,7 @@ test('the answer is shown before the timeline is read', async () => {
   for (const heading of ['Figures', 'Longest waits', 'Threads'])
     expect(seen.text).toContain(heading);
   expect(await page.locator('.reading').count()).toBe(0);
+  await page.getByText('Each, with its place in the timeline').click();
   await page
     .getByRole('button', { name: /^Show the wait of/ })
     .first()

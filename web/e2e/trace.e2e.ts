@@ -402,6 +402,7 @@ test.each([
     const more = page.getByRole('button', { name: 'More', exact: true });
     if (await more.isVisible()) await more.click();
     expect(await page.getByLabel('Find thread').isVisible()).toBe(true);
+    await page.getByText('Each, with its place in the timeline').click();
     const row = page
       .getByRole('region', { name: /longest of|Waits, the longest/ })
       .locator('tbody tr')

@@ -49,6 +49,16 @@ export function verdictSentence(record: TraceRecord): string {
   return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time in ${seconds(record.elapsed_s)}; no findings.`;
 }
 
+/** What to do next. Of a trace by polling, a finding's advice goes on from its own sentence, and a
+ * command below the headline does as it says. */
+export function adviceOf(record: TraceRecord): Maybe<string> {
+  const advice = (record.answer ?? record.findings?.[0])?.advice;
+  const finding = record.findings?.find(({ check }) => check === 'queued');
+  return isPolled(record)
+    ? advice?.replace(finding?.advice ?? '', '').trim()
+    : advice;
+}
+
 /** Has it no timeline to draw? Polling sees totals, not slices. */
 export const isPolled = ({ tier, timeline }: TraceRecord): boolean =>
   tier === 'proc' && !timeline?.packed?.count;
@@ -151,7 +161,7 @@ export function migrationTable(record: TraceRecord): Table | null {
   );
   return {
     caption: 'Moves between CPUs, by the outermost boundary crossed',
-    columns: ['Boundary', ...numberColumns('Moves', 'Share')],
+    columns: ['Boundary', ...numberColumns('Moves', 'Share of moves')],
     rows,
   };
 }
@@ -178,7 +188,7 @@ function causeTable(
     ]);
   return {
     caption,
-    columns: [what, ...numberColumns('Time', 'Share')],
+    columns: [what, ...numberColumns('Time', 'Share of this time')],
     rows,
   };
 }
@@ -254,7 +264,7 @@ export function lockTable({ blocked, findings }: TraceRecord): Table | null {
     .sort((a, b) => b[1] - a[1]);
   return {
     caption: `Where threads waited for a lock, in ${count(all, 'look')}`,
-    columns: ['Function', ...numberColumns('Share', 'Time, about')],
+    columns: ['Function', ...numberColumns('Share of looks', 'Time, about')],
     rows: shares.map(([place, share]) => [
       place,
       percent(share, 0),
@@ -283,7 +293,12 @@ export function memoryTable({ memory }: TraceRecord): Table | null {
     caption: `Memory: ${bytes(all)} on average over ${count(memory.looks ?? 0, 'look')}, ${share(memory.huge_percent)} in huge pages${local ? `; local ${share(local.percent)} (${share(local.low)} to ${share(local.high)}) if all threads use all pages alike` : ''}`,
     columns: [
       'NUMA node',
-      ...numberColumns('Pages', 'Share', 'At the last look', 'CPU time'),
+      ...numberColumns(
+        'Pages',
+        'Share of pages',
+        'At the last look',
+        'CPU time',
+      ),
     ],
     rows: nodes.map((node) => [
       `node ${node.node}`,
@@ -335,6 +350,7 @@ export function threadTable(record: TraceRecord): SortableTable {
       ),
       'CPUs, longest first',
       'Allowed',
+      'Seen blocked in',
     ],
     rows: (record.threads ?? []).map((row) => [
       { text: `${row.name ?? ''} ${row.thread ?? ''}`.trim() },
@@ -346,8 +362,24 @@ export function threadTable(record: TraceRecord): SortableTable {
       figureCell(row.shared_s, seconds),
       { text: describeCpus(row), sort: row.cpus?.[0]?.cpu ?? null },
       { text: row.allowed ?? '–' },
+      { text: describeBlocked(record, row.thread) },
     ]),
   };
+}
+
+/** "mutex at book" for each kind of wait in which looks found a thread. */
+function describeBlocked({ blocked }: TraceRecord, id: Maybe<number>): string {
+  const thread = (blocked ?? [])
+    .flatMap(({ threads }) => threads ?? [])
+    .find(({ thread }) => thread === id);
+  return (thread?.parts ?? [])
+    .map(({ what }) => {
+      const places = (thread?.places ?? [])
+        .filter((one) => one.what === what && one.place)
+        .map(({ place }) => place);
+      return `${BLOCKED_WORDS[what ?? ''] ?? what}${places.length > 0 ? ` at ${places.join(', ')}` : ''}`;
+    })
+    .join('; ');
 }
 
 function describeCpus(row: ThreadRecord): string {

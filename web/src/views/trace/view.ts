@@ -2,8 +2,10 @@
 
 import './trace.css';
 
+import { chart } from '../../chart';
 import { fill, h } from '../../dom';
 import { count, seconds } from '../../format';
+import { commandList } from '../../headline';
 import { filterMap } from '../../lists';
 import { finite } from '../../numbers';
 import type { TraceRecord } from '../../records';
@@ -13,13 +15,14 @@ import { type Table, tableElement, numberColumns } from '../../table';
 import { adviceLine, findingsPart, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
-import { commandLine, facts, hostFacts, section } from '../../words';
+import { facts, hostFacts, section } from '../../words';
 import { findTopology } from '../machine/stored-topology';
 import { CAUSE_WORDS, formatMoment } from './describe';
 import { fromParams } from './address';
 import { type Scene, buildSceneInSteps, buildScene } from './scene';
 import * as shape from './shape';
 import { type Steps, type Work, workInPieces } from './steps';
+import { timePlan } from './time';
 import { type Timeline, timeline } from './timeline';
 
 /** Maximum of waits in the table. */
@@ -41,38 +44,42 @@ export function traceView(any: AnyRecord, page: Page): View {
       drawn.element,
     );
     const table = longestWaitTable(scene, drawn);
-    if (table) waits?.append(table);
+    if (table)
+      waits?.append(
+        h(
+          'details',
+          h('summary', 'Each, with its place in the timeline'),
+          table,
+        ),
+      );
     else waits?.remove();
   };
-  const tables = [
-    shape.migrationTable(record),
-    shape.waitTable(record),
-    shape.blockedTable(record),
-    shape.sharingTable(record),
-    shape.interruptTable(record),
-    shape.memoryTable(record),
-  ];
   const locks = shape.lockTable(record);
   const answer = [
     h('p.verdict', shape.verdictSentence(record)),
-    adviceLine((record.answer ?? record.findings?.[0])?.advice),
+    adviceLine(shape.adviceOf(record)),
   ];
   const isPolled = shape.isPolled(record);
+  const time = isPolled ? timePlan(record) : null;
+  const bar = time && chart(time);
   const findings = (record.answer ? findingsPart : furtherFindings)(
     record.findings,
   );
-  const figures = section(
-    'Figures',
-    facts(shape.headlineFigures(record)),
-    ...tables.map(tableOrNull),
-  );
+  const figures = figureSection(record);
   const element = h(
     'article',
     ...(locks
       ? [h('div.answer', h('div', ...answer), tableElement(locks))]
       : answer),
     ...(isPolled
-      ? [commandLine(shape.betterTrace(record)), figures, findings]
+      ? [
+          commandList([
+            ['Trace what held threads back', shape.betterTrace(record)],
+          ]),
+          bar?.element,
+          figures,
+          findings,
+        ]
       : [section('Timeline', slot), findings, figures]),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
@@ -92,9 +99,24 @@ export function traceView(any: AnyRecord, page: Page): View {
     dispose: () => {
       work?.stop();
       drawn?.dispose();
+      bar?.dispose();
     },
   };
 }
+
+const figureSection = (record: TraceRecord): HTMLElement =>
+  section(
+    'Figures',
+    facts(shape.headlineFigures(record)),
+    ...[
+      shape.migrationTable(record),
+      shape.waitTable(record),
+      shape.blockedTable(record),
+      shape.sharingTable(record),
+      shape.interruptTable(record),
+      shape.memoryTable(record),
+    ].map(tableOrNull),
+  );
 
 /** Reads the slices after the rest of the page is painted, at the latest before printing. */
 function readLater(
