@@ -418,7 +418,8 @@ function boxMarks(series: Series, fill: (p: Point) => string): Markish[] {
         shapeRendering: 'crispEdges',
       }),
     ];
-  return [rect(series.points, { ...around(0.3), x1: 0, x2: 'x', fill })];
+  const x1 = (p: Point): number => p.low ?? 0;
+  return [rect(series.points, { ...around(0.3), x1, x2: 'x', fill })];
 }
 
 function tooltipStops(

@@ -69,7 +69,7 @@ export interface Series extends Look {
   thickness?: number;
   /** Draws intervals along y as one band: bars of many points hide each other. */
   isBand?: boolean;
-  /** Boxes in rows: bars from zero, or cells of a grid. */
+  /** Boxes in rows: bars from zero or `low`, or cells of a grid. */
   box?: 'bar' | 'cell';
 }
 

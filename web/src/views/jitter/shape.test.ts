@@ -3,7 +3,13 @@
 import { expect, test } from 'vitest';
 
 import type { JitterRecord } from '../../records';
-import { causeTable, cpuTable, longestChart } from './shape';
+import {
+  causeTable,
+  cpuTable,
+  longestChart,
+  lostChart,
+  toSentences,
+} from './shape';
 import { panelsOf } from '../../plot';
 
 const timer = { kind: 'cpu-interrupt', name: 'local_timer' } as const;
@@ -71,4 +77,59 @@ test('the longest gaps are points by their main cause', () => {
     tooltip: 'CPU 2, 412 µs\neth0-rx-1 (IRQ 38) 400 µs, local_timer 12.5 µs',
   });
   expect(plan.table?.rows).toHaveLength(2);
+});
+
+const quiet = {
+  watched_s: 2,
+  lost_share: 0.002,
+  causes: [{ ...timer, lost_ms: 4 }],
+};
+const UNEQUAL: JitterRecord = {
+  answer: { sentence: '3 CPUs lost 0.4 %.', advice: 'Isolate CPUs.' },
+  findings: [
+    {
+      check: 'device_interrupt',
+      advice: 'Move IRQ 38.',
+      evidence: { cpus: '2' },
+    },
+  ],
+  causes: [timer, card],
+  cpus: [
+    { ...quiet, cpu: 0 },
+    { ...quiet, cpu: 1 },
+    {
+      cpu: 2,
+      watched_s: 2,
+      lost_share: 0.008,
+      causes: [
+        { ...card, lost_ms: 10 },
+        { ...timer, lost_ms: 4 },
+      ],
+    },
+  ],
+};
+
+test('a CPU that stands out is the answer, and its cure the advice', () => {
+  expect(toSentences(UNEQUAL)).toEqual([
+    'CPU 2 lost 0.8 % of its time, 4.0 times the median CPU, mostly to eth0-rx-1 (IRQ 38) and local_timer.',
+    'Move IRQ 38.',
+    '3 CPUs lost 0.4 %.',
+  ]);
+  const cpus = UNEQUAL.cpus!.slice(0, 2);
+  expect(toSentences({ ...UNEQUAL, cpus })).toEqual([
+    '3 CPUs lost 0.4 %.',
+    'Isolate CPUs.',
+    '',
+  ]);
+});
+
+test('the lost time of a CPU is divided by cause', () => {
+  const series = lostChart(UNEQUAL)?.panel?.series;
+  expect(series?.map(({ name }) => name)).toEqual([
+    'local_timer',
+    'eth0-rx-1 (IRQ 38)',
+    'others',
+  ]);
+  expect(series?.[1]?.points[2]).toMatchObject({ y: 2, low: 0.002, x: 0.007 });
+  expect(lostChart(RECORD)).toBeNull();
 });

@@ -1,10 +1,11 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
-import { count, percent, seconds, wholeNumber } from '../../format';
+import { parseCpus } from '../../cpus';
+import { count, digits, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
-import { seriesLook } from '../../plot';
+import { type Series, seriesColour, seriesLook } from '../../plot';
 import { causeName } from '../../words';
 
 const formatMicroseconds = (value: Maybe<number>): string =>
@@ -27,7 +28,7 @@ export const cpuTable = (record: JitterRecord): Table => ({
     formatMicroseconds(cpu.p99_us),
     formatMicroseconds(cpu.longest_us),
     percent(cpu.lost_share),
-    (cpu.causes ?? []).slice(0, 2).map(causeName).join(', '),
+    mainCauses(cpu).join(', '),
   ]),
 });
 
@@ -48,6 +49,116 @@ export const causeTable = (record: JitterRecord): Table => ({
     cause.device,
   ]),
 });
+
+type Cpu = NonNullable<JitterRecord['cpus']>[number];
+
+const lostShare = ({ lost_share }: Cpu): number => lost_share ?? 0;
+
+/** A CPU that lost this many times the median of all stands out. */
+const MIN_OUTLIER = 2;
+
+/** The CPU that lost most, if it stands out, and how often the median. */
+function findOutlier({ cpus }: JitterRecord): [Cpu, number] | null {
+  const all = [...(cpus ?? [])].sort((a, b) => lostShare(b) - lostShare(a));
+  const median = lostShare(all[Math.floor(all.length / 2)] ?? {});
+  const times = lostShare(all[0] ?? {}) / median;
+  return all.length > 2 && times >= MIN_OUTLIER && Number.isFinite(times)
+    ? [all[0]!, times]
+    : null;
+}
+
+const mainCauses = ({ causes }: Cpu): string[] =>
+  (causes ?? []).slice(0, 2).map(causeName);
+
+/** The answer and what to do: of a CPU that stands out first, then those of all. */
+export function toSentences(
+  record: JitterRecord,
+): [verdict: string, advice: string, more: string] {
+  const { answer, findings } = record;
+  const [sentence, advice] = [answer?.sentence ?? '', answer?.advice ?? ''];
+  const outlier = findOutlier(record);
+  if (!outlier) return [sentence, advice, ''];
+  const [cpu, times] = outlier;
+  const cure = findings?.find(
+    ({ check, evidence }) =>
+      check === 'device_interrupt' &&
+      parseCpus(String(evidence?.['cpus'] ?? '')).includes(cpu.cpu ?? -1),
+  )?.advice;
+  const causes = mainCauses(cpu).join(' and ');
+  return [
+    `CPU ${cpu.cpu} lost ${percent(cpu.lost_share)} of its time, ${digits(times, 2)} times the median CPU${causes && `, mostly to ${causes}`}.`,
+    cure ?? advice,
+    sentence,
+  ];
+}
+
+/** Causes with a colour; of many CPUs those that lost most are drawn. */
+const MAX_COLOURS = 5;
+const MAX_BARS = 64;
+
+/** The share of time that each CPU lost, divided by cause; null if no cause is known. */
+export function lostChart(record: JitterRecord): ChartPlan | null {
+  const known = (record.cpus ?? []).filter(
+    ({ causes, watched_s }) => causes?.length && watched_s,
+  );
+  const worst = new Set(
+    [...known].sort((a, b) => lostShare(b) - lostShare(a)).slice(0, MAX_BARS),
+  );
+  const cpus = known.filter((cpu) => worst.has(cpu));
+  if (cpus.length === 0) return null;
+  const shareOf = (cpu: Cpu, name: string): number =>
+    (cpu.causes ?? [])
+      .filter((cause) => causeName(cause) === name)
+      .reduce((sum, { lost_ms }) => sum + (lost_ms ?? 0), 0) /
+    (cpu.watched_s! * 1e3);
+  const names = (record.causes ?? []).slice(0, MAX_COLOURS).map(causeName);
+  const ends = cpus.map(() => 0);
+  const bar = (
+    name: string,
+    at: number,
+    share: (cpu: Cpu, row: number) => number,
+  ): Series => ({
+    name,
+    colour: seriesColour(at),
+    box: 'bar',
+    points: cpus.map((cpu, row) => {
+      const [low, lost] = [ends[row]!, share(cpu, row)];
+      ends[row] = low + lost;
+      return {
+        x: low + lost,
+        y: row,
+        low,
+        tooltip: `CPU ${cpu.cpu}, ${percent(lost)}: ${name}`,
+      };
+    }),
+  });
+  const causes = names.map((name, at) =>
+    bar(name, at, (cpu) => shareOf(cpu, name)),
+  );
+  const others = bar('others', MAX_COLOURS, (cpu, row) =>
+    Math.max(0, lostShare(cpu) - ends[row]!),
+  );
+  return {
+    name: 'Time lost on each CPU',
+    summary: `By cause${cpus.length < known.length ? `; the ${MAX_BARS} CPUs that lost most` : ''}.`,
+    panel: {
+      height: 20 * cpus.length,
+      x: {
+        title: 'share of time lost',
+        hasZero: true,
+        label: (share) => percent(share, 2),
+      },
+      y: {
+        title: 'CPU',
+        names: cpus.map(({ cpu }) => `CPU ${cpu}`),
+        words: cpus.map((cpu) => percent(cpu.lost_share)),
+      },
+      series: [...causes, others].filter(({ points }) =>
+        points.some(({ x, low }) => x - low! > 1e-6),
+      ),
+    },
+  };
+}
 
 /** The longest gaps over time, a series for each kind of main cause. */
 export function longestChart(record: JitterRecord): ChartPlan {

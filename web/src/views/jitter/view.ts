@@ -8,7 +8,13 @@ import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { causeTable, cpuTable, longestChart } from './shape';
+import {
+  causeTable,
+  cpuTable,
+  longestChart,
+  lostChart,
+  toSentences,
+} from './shape';
 
 /** Causes shown at first. */
 const MAX_CAUSES = 8;
@@ -19,11 +25,14 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const isolation = record.isolation ?? {};
   const whyNoCauses = record.causes_unavailable;
   const causes = causeTable(record);
+  const [verdict, advice, more] = toSentences(record);
+  const lost = lostChart(record);
   const rare = causes.rows.slice(MAX_CAUSES);
   return stack('article', '', [
-    h('p.verdict', record.answer?.sentence),
-    adviceLine(record.answer?.advice),
-    record.longest?.length ? chart(longestChart(record)) : null,
+    h('p.verdict', verdict),
+    adviceLine(advice),
+    more && h('p', more),
+    lost && chart(lost),
     section('CPUs', tableElement(cpuTable(record))),
     findingsPart(record.findings),
     section(
@@ -47,6 +56,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
               ),
           ]),
     ),
+    record.longest?.length ? chart(longestChart(record)) : null,
     section(
       'How it was measured',
       facts({
