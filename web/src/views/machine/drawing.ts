@@ -22,7 +22,7 @@ import { layOut, chooseSizes } from './layout';
 import { colouringLegend } from './legend';
 import { type Spot, drawBox, hatchPattern, paintCpu } from './picture';
 import type { Cpu, Machine } from './record';
-import { describeCaches } from './shape';
+import { describeCaches, findDoubtfulSizes } from './shape';
 import type { Side } from './sides';
 import {
   contradictedLevels,
@@ -166,6 +166,7 @@ function explanations(machine: Machine): HTMLElement[] {
   const caches = describeCaches(machine);
   return [
     describeDifference(machine),
+    ...findDoubtfulSizes(machine).values(),
     'Dashed frames are NUMA nodes. CPUs are dotted if this process may not use them, dashed if offline. Arrow keys go from CPU to CPU, Enter chooses one.',
     caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
   ]

@@ -8,7 +8,7 @@ import { fixed, quantity } from '../../format';
 import { type Table, tableElement } from '../../table';
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
-import { picturesMenu } from '../../save';
+import { type Captioned, picturesMenu } from '../../save';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
 import { type Cells, type MatrixState, layOutCells, MARGIN } from './cells';
@@ -89,10 +89,7 @@ export function heatmap(
     matrix.style.width = `${cells.side}px`;
     matrix.replaceChildren(drawCells(cells, colours));
     redrawOverlay();
-    fill(
-      legend,
-      scaleLegend(colours, quantity(ends.low, 'ns'), quantity(ends.high, 'ns')),
-    );
+    fill(legend, scaleLegend(colours, low!, high!));
   };
   const pointAt = (row: number, column: number): void => {
     const last = shown.places.length - 1;
@@ -127,10 +124,9 @@ export function heatmap(
     outlineWords(),
     matrixTable(measured),
     picturesMenu('Latency between CPUs', () => [
-      [
-        `From ${quantity(ends.low, 'ns')} to ${quantity(ends.high, 'ns')}:`,
-        legend.querySelector('svg')!,
-      ],
+      ...[...legend.querySelectorAll<SVGElement>('svg')].map(
+        (ramp): Captioned => [`From ${low} to ${high}:`, ramp],
+      ),
       [summary, matrix.firstElementChild as SVGElement | HTMLCanvasElement],
     ]),
   );

@@ -10,12 +10,13 @@ const STEPS = 32;
 /** Maximum of named classes; CPUs show their class's name anyway. */
 const MAX_CLASSES = 16;
 
-/** A scale's colours from its low to its high end. */
+/** A scale's colours from its low to its high end; one figure has no scale. */
 export function scaleLegend(
   colours: Theme,
   low: string,
   high: string,
 ): HTMLElement {
+  if (low === high) return h('p.legend', low);
   const strip = svg('svg', {
     width: 160,
     height: 12,

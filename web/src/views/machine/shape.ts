@@ -71,8 +71,32 @@ function clustersByCpu(machine: Machine): Map<number, number> {
   return clusters;
 }
 
+/** A measured size that differs by less than this factor is as reported. */
+const MAX_SIZE_RATIO = 1.5;
+
+/** Levels of caches whose reported size the measurement did not confirm, and what it found. */
+export function findDoubtfulSizes({ measured }: Machine): Map<number, string> {
+  const isDoubted = measured?.verdicts.some(
+    ({ level, verdict }) => level === 'cache' && verdict !== 'agrees',
+  );
+  const plateaus = (isDoubted && measured?.ladder?.plateaus) || [];
+  return new Map(
+    filterMap(plateaus, ({ level, effective, reported }) => {
+      if (!level || !effective || !reported) return null;
+      const ratio = Math.max(effective / reported, reported / effective);
+      return ratio > MAX_SIZE_RATIO
+        ? [
+            level,
+            `L${level}?: ${formatSize(effective)} measured of ${formatSize(reported)} reported.`,
+          ]
+        : null;
+    }),
+  );
+}
+
 function unitLevels(machine: Machine): UnitLevel[] {
   const clusters = clustersByCpu(machine);
+  const doubtful = findDoubtfulSizes(machine);
   const memory = new Map(machine.nodes.map((node) => [node.node, node.bytes]));
   const withSize = (name: string, size: number | null | undefined): string[] =>
     size ? [`${name} · ${formatSize(size)}`, name] : [name];
@@ -85,7 +109,12 @@ function unitLevels(machine: Machine): UnitLevel[] {
     {
       kind: 'node',
       unitOf: (cpu) => cpu.node,
-      names: (n) => [...withSize(`NUMA node ${n}`, memory.get(n)), `N${n}`],
+      names: (n) => [
+        withSize(`NUMA node ${n}`, memory.get(n))[0]!,
+        withSize(`N${n}`, memory.get(n))[0]!,
+        `NUMA node ${n}`,
+        `N${n}`,
+      ],
     },
     {
       kind: 'llc',
@@ -93,7 +122,12 @@ function unitLevels(machine: Machine): UnitLevel[] {
       names: (n, cpus) => {
         const cache = findOutermostCache(machine, cpus);
         return cache
-          ? [...withSize(`${cacheName(cache)} ${n}`, cache.bytes), `${n}`]
+          ? [
+              ...withSize(`${cacheName(cache)} ${n}`, cache.bytes).map(
+                (name) => name + (doubtful.has(cache.level) ? '?' : ''),
+              ),
+              `${n}`,
+            ]
           : [`LLC ${n}`, `${n}`];
       },
     },

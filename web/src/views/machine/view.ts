@@ -46,8 +46,9 @@ export function machineView(record: AnyRecord): View {
   return stack('article', '', [
     h('p.verdict', answer),
     adviceLine(adviceText(machine)),
-    sectionOf('The machine', ...linkedViews(machine)),
     more && h('p', more),
+    h('p.muted', describeHost(machine)),
+    sectionOf('The machine', ...linkedViews(machine)),
     contradictionSection(machine),
     measured && groupsTable(machine),
     measured &&
@@ -70,6 +71,16 @@ export function machineView(record: AnyRecord): View {
     measured && effortSection(measured, machine.started),
   ]);
 }
+
+/** The processor; in a virtual machine the system reports what the hypervisor claims. */
+const describeHost = ({ host }: Machine): string =>
+  [
+    host.cpu_model,
+    host.hypervisor &&
+      `virtual machine (${host.hypervisor}): topology as the hypervisor claims it`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
 
 /** What to do next, as in the terminal. */
 const adviceText = ({ contradictions, host, measured }: Machine): string =>
