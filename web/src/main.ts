@@ -356,7 +356,9 @@ function titleParts(
 function titleLines(record: AnyRecord, title: string): Child[] {
   const { before, after } = record as ProfileDiff;
   if (before?.title && after?.title)
-    return [`${before.title} →`, h('br'), after.title];
+    return before.title === after.title
+      ? [`${before.title}, before and after`]
+      : [`${before.title} →`, h('br'), after.title];
   return [title];
 }
 

@@ -57,11 +57,21 @@ test('a difference is attributed to its parts', () => {
         share: { value: 0.6, low: 0.5, high: 0.7 },
         detail: 'a PAUSE takes 40 ns, not 10',
       },
-      { name: 'memory', delta_s: null, detail: 'no counters' },
+      {
+        name: 'frequency',
+        delta_s: { value: 2e-7, low: 1e-7, high: 8e-7 },
+        share: { value: 0.00001, low: 0, high: 0.0001 },
+      },
+      {
+        part: 'memory',
+        name: 'memory',
+        delta_s: null,
+        detail: 'no counters',
+      },
     ],
   };
   expect(attributionTable(found)).toMatchObject({
-    caption: 'Elapsed per unit of work',
+    caption: 'Elapsed per unit of work; below 0.1 %: frequency',
     rows: [
       [
         'longer spin-waits',
@@ -70,7 +80,7 @@ test('a difference is attributed to its parts', () => {
         '60.0 %',
         'a PAUSE takes 40 ns, not 10',
       ],
-      ['memory', 'not known', null, null, 'no counters'],
+      ['code that reads memory', 'not known', null, null, 'no counters'],
     ],
   });
 });

@@ -201,6 +201,8 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     adviceLine(
       'Check the change against run-to-run noise: pinwise compare --command OLD --command NEW.',
     ),
+    diff.headline?.includes('±') &&
+      h('p.muted', '±: 95 % interval of the sampling error alone.'),
     ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
     pausing && h('p', pausing),
     graph && section('Calls', graph.element),
