@@ -12,31 +12,30 @@ import { numberColumns, tableElement } from '../../table';
 import type { Part } from '../../view';
 import { ratioPlan } from '../diff/view';
 import { LEVELS, formatWays, isUnknown, rankPlacements } from './headline';
+import { withTruth } from './truth';
 
-/** The ranking of predicted placements, with their changes and costs. */
+/** The ranking of predicted placements, beside the truth where a simulated machine knows it. */
 export function predictionPart(record: Records.PlacementPrediction): Part {
   const { better, unit } = record;
   const cost = (v: number): string =>
-    `  ${quantity(better === 'higher' ? 1 / v : v, unit)}`;
-  const rows = rankPlacements(record)
-    .filter(({ ratio }) => positive(ratio))
-    .map((one) => ({
-      name: text(one.label),
-      ratio: one.ratio!,
-      ...knownEnds(one.low, one.high),
-      verdict: '',
-      words: [
-        `${change(one.ratio)}${mapNumber(one.cost, cost) ?? ''}`,
-        change(one.ratio),
-      ] as const,
-    }));
-  return chart(
-    ratioPlan(rows, 'Predicted change', {
-      axis: '← better      worse →',
-      title: 'Placement',
-      summary: 'Against os-default, with 90 % intervals.',
-    }),
-  );
+    quantity(better === 'higher' ? 1 / v : v, unit);
+  const all = rankPlacements(record).filter(({ ratio }) => positive(ratio));
+  const rows = all.map((one) => ({
+    name: text(one.label),
+    ratio: one.ratio!,
+    ...knownEnds(one.low, one.high),
+    verdict: '',
+    words: [
+      `${change(one.ratio)}  ${mapNumber(one.cost, cost) ?? ''}`,
+      change(one.ratio),
+    ] as const,
+  }));
+  const plan = ratioPlan(rows, 'Predicted change', {
+    axis: '← better      worse →',
+    title: 'Placement',
+    summary: 'Against os-default, with 90 % intervals.',
+  });
+  return chart(withTruth(plan, all, cost));
 }
 
 /** What differs, by the record's name of it; % is the level. */
