@@ -9,6 +9,7 @@ import {
   smtYields,
   speedSeries,
   hasScalingChart,
+  withGaps,
 } from './shape';
 
 const KERNEL: BenchKernel = {
@@ -69,6 +70,20 @@ test('series have speeds by placement and threads, relative to the baseline, wit
   expect(scalingSummary(KERNEL)).toContain(
     '4 threads at a do 3.60 (3.50 to 3.70) times',
   );
+});
+
+test('no line is drawn across numbers of threads that were not measured', () => {
+  const point = (threads: number) => ({
+    threads,
+    value: threads,
+    low: null,
+    high: null,
+    cell: null,
+  });
+  const valuesOf = (...threads: number[]) =>
+    withGaps(threads.map(point)).map(({ value }) => value);
+  expect(valuesOf(1, 8)).toEqual([1, null, 8]);
+  expect(valuesOf(1, 2, 4)).toEqual([1, 2, 4]);
 });
 
 test('an interval with one end is left out', () => {

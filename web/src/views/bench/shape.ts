@@ -42,6 +42,17 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
   }));
 }
 
+/** The points, interrupted where more than a doubling of threads was not measured. */
+export const withGaps = (
+  points: readonly Speed[],
+): (Omit<Speed, 'value'> & { value: number | null })[] =>
+  points.flatMap((point, at) => {
+    const next = points[at + 1]?.threads ?? 0;
+    return next > 2 * point.threads
+      ? [point, { ...point, value: null, low: null, high: null }]
+      : [point];
+  });
+
 /** Has a placement of the kernel more than one number of threads? */
 export const hasScalingChart = (kernel: BenchKernel): boolean =>
   kernel.question === 'scaling' &&

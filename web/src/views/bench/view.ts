@@ -19,6 +19,7 @@ import {
   scalingSummary,
   smtYields,
   speedSeries,
+  withGaps,
   hasScalingChart,
 } from './shape';
 import { mapNumber } from '../../numbers';
@@ -32,7 +33,13 @@ export function benchView(record: AnyRecord, page: Page): View {
   const kernels = (bench.kernels ?? []).filter(
     (kernel) => typeof kernel.kernel === 'string',
   );
-  const conclusions = bench.conclusions ?? [];
+  const scaling = kernels.filter(hasScalingChart);
+  // Of one kernel, the record's sentence does not say which placement did it.
+  const [only] = kernels.length === 1 ? scaling : [];
+  const conclusions = [
+    ...(only ? [`${only.kernel}: ${scalingSummary(only)}`] : []),
+    ...(bench.conclusions ?? []),
+  ];
   const smt = yieldPlan({ ...bench, kernels });
   return stack('article', '', [
     h(
@@ -44,7 +51,7 @@ export function benchView(record: AnyRecord, page: Page): View {
     ),
     adviceLine(bench.advice),
     smt && chart(smt),
-    ...scalingParts(kernels.filter(hasScalingChart)),
+    ...scalingParts(scaling),
     conclusions.length > 1 &&
       h(
         'details',
@@ -80,24 +87,28 @@ export function benchView(record: AnyRecord, page: Page): View {
   ]);
 }
 
+const IDEAL = 'On the dashed line every thread would add a full share.';
+
 /** The curve of a kernel; of several, first one chart of all and then theirs, folded. */
 function scalingParts(kernels: readonly BenchKernel[]): (Part | HTMLElement)[] {
   if (kernels.length === 0) return [];
   const grid = stack(
     'div',
     'chart-grid',
-    kernels.map((kernel): Part => chart(scalingPlan(kernel))),
+    kernels.map((kernel): Part =>
+      chart({
+        ...scalingPlan(kernel),
+        // The headline of a single kernel has its summary.
+        ...(kernels.length === 1 && { caption: IDEAL }),
+      }),
+    ),
   );
-  const curves = [
-    h('p.muted', 'On the dashed line every thread would add a full share.'),
-    grid.element,
-  ];
-  if (kernels.length === 1)
-    return [stack('div', '', [grid, ...curves.slice(0, 1)])];
+  if (kernels.length === 1) return [grid];
   const folded = h(
     'details',
     h('summary', 'The curve of each kernel'),
-    ...curves,
+    h('p.muted', IDEAL),
+    grid.element,
   );
   return [
     chart(speedPlan(kernels)),
@@ -167,12 +178,12 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
           line: 'straight' as const,
           interval: 'y' as const,
           thickness: 1.5,
-          points: c.points.map((p) => ({
+          points: withGaps(c.points).map((p) => ({
             x: p.threads,
             y: p.value,
             low: p.low,
             high: p.high,
-            tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${fixed(p.value, 2)}`,
+            tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${fixed(p.value ?? 0, 2)}`,
           })),
         })),
       ],
