@@ -110,7 +110,7 @@ describe('a node', () => {
       '1 of 3 steps done; failed: b; missing: c.',
     );
     expect(nodeSentence(node(), null)).toBe(
-      'n1: 2 figures, not compared with peers; 1 of 3 steps done; failed: b; missing: c.',
+      'n1: a · latency 180 ns, a · other 2.00, not compared with peers; 1 of 3 steps done; failed: b; missing: c.',
     );
     expect(nodeSentence(node(), [])).toMatch(/no anomaly/);
     expect(describeClock(4.2)).toBe('4.20 s ahead');

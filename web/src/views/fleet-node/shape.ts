@@ -71,6 +71,19 @@ export function describeSteps(node: FleetNode): string {
     .concat('.');
 }
 
+/** Figures in a sentence. */
+const MAX_NAMED = 3;
+
+/** "gzip · os-default 120 ms"; of many, their number. */
+function describeFigures(figures: Maybe<FleetNode['figures']>): string {
+  const all = withLabels(figures);
+  return all.length > MAX_NAMED
+    ? count(all.length, 'figure')
+    : all
+        .map(({ label, value, unit }) => `${label} ${quantity(value, unit)}`)
+        .join(', ');
+}
+
 /** The result: its anomalies if there is a report, and its steps. */
 export function nodeSentence(
   node: FleetNode,
@@ -80,7 +93,7 @@ export function nodeSentence(
   const beside =
     outliers === null
       ? figures.length > 0
-        ? `${count(figures.length, 'figure')}, not compared with peers; `
+        ? `${describeFigures(figures)}, not compared with peers; `
         : ''
       : outliers.length > 0
         ? `${count(outliers.length, 'figure or setting differs', 'figures and settings differ')} from its peers; `

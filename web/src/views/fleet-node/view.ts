@@ -60,6 +60,7 @@ function draw(
         ],
       ]),
     reportLink(node, page, report),
+    ...verdictLinks(node, page),
     figuresPart(node, group, outliers),
     h(
       'details',
@@ -95,6 +96,23 @@ function reportLink(
         `Compare it with its peers: pinwise fleet report ${shellWords([node.fleet])}.`,
       );
 }
+
+/** Steps whose verdicts are linked above the figures; the table has all. */
+const MAX_LINKS = 3;
+
+/** Where the verdict of each step is. */
+const verdictLinks = (node: FleetNode, { source }: Page): (Node | null)[] =>
+  items(node.steps)
+    .filter(({ record }) => record)
+    .slice(0, MAX_LINKS)
+    .map(({ name, record }) => {
+      const title = `Verdict of ${text(name)}`;
+      return source.has(record!)
+        ? h('p', recordLink(record!, title))
+        : commandList([
+            [title, `pinwise record show ${shellWords([record!])}`],
+          ]);
+    });
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
   if (!node.steps?.length) return h('p.muted', 'Nothing was asked of it.');

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import { claimRow, claimRows } from './shape';
+import { claimRow, claimRows, describeVerdicts } from './shape';
 
 test('untried claims have a dash, unknown verdicts are unchanged', () => {
   expect(
@@ -31,4 +31,11 @@ test('contradicted claims are first, inputs last', () => {
     'reproduced',
     'given',
   ]);
+});
+
+test('an experiment counts its verdicts', () => {
+  const claims = (['given', 'reproduced', 'reproduced'] as const).map(
+    (verdict) => ({ verdict }),
+  );
+  expect(describeVerdicts({ claims })).toBe('✓ 2 reproduced, ○ 1 input');
 });

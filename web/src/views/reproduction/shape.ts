@@ -1,6 +1,11 @@
 // Claims of field reports in words.
 
-import type { ClaimRecord, Reproduction } from '../../records';
+import { filterMap, tally } from '../../lists';
+import type {
+  ClaimRecord,
+  ExperimentRecord,
+  Reproduction,
+} from '../../records';
 
 /** Verdicts with a mark, so that they are distinguishable without colour. */
 export const VERDICTS: Readonly<
@@ -39,6 +44,14 @@ export function claimRow(claim: ClaimRecord): string[] {
     claim.why ?? '',
   ];
 }
+
+/** "✓ 3 reproduced, ○ 1 input", the claims of an experiment. */
+export const describeVerdicts = ({ claims }: ExperimentRecord): string =>
+  tally(
+    filterMap(claims ?? [], ({ verdict }) => VERDICTS[verdict ?? ''] ?? null),
+  )
+    .map(([{ mark, word }, many]) => `${mark} ${many} ${word}`)
+    .join(', ');
 
 const VERDICT_ORDER = ['contradicted', 'reproduced', 'not_here', 'given'];
 

@@ -1,14 +1,14 @@
 // Field reports: claims and results.
 
 import { h } from '../../dom';
-import { seconds } from '../../format';
+import { count, seconds } from '../../format';
 import { type NamedCommand, commandList } from '../../headline';
 import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
 import { facts, section, shellWords } from '../../words';
-import { claimRows, VERDICTS } from './shape';
+import { claimRows, describeVerdicts, VERDICTS } from './shape';
 import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.reproduction/1`. */
@@ -27,8 +27,8 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
         .map((v) => `${v.mark} ${v.word}: ${v.meaning}`)
         .join('; '),
     ),
-    claimsPart(reproduction, rows),
     ...(reproduction.reports ?? []).map(reportPart),
+    claimsPart(reproduction, rows),
     section(
       'How it was done',
       facts({
@@ -56,28 +56,35 @@ function nextStep({ reports, simulated }: Reproduction): NamedCommand {
     : ['Simulate its machine', `pinwise reproduce ${which} --simulated`];
 }
 
-/** All claims in one table: words narrow it to a report, an experiment or a verdict. */
+/** All claims in one table: words narrow it to a report, an experiment or a verdict. It is open if
+ * a claim was contradicted. */
 function claimsPart(
   record: Reproduction,
   rows: readonly string[][],
 ): HTMLElement {
+  const table = sortableTable({
+    caption: record.simulated
+      ? 'What was reported, and what the simulation gives'
+      : 'What was reported, and what was measured here',
+    columns: [
+      'Claim',
+      'Verdict',
+      'Reported',
+      record.simulated ? 'Simulated' : 'Measured',
+      'Why',
+      'Experiment',
+      'Report',
+    ],
+    rows: rows.map((row) => row.map((text) => ({ text }))),
+  });
   return section(
     'Claims',
-    sortableTable({
-      caption: record.simulated
-        ? 'What was reported, and what the simulation gives'
-        : 'What was reported, and what was measured here',
-      columns: [
-        'Claim',
-        'Verdict',
-        'Reported',
-        record.simulated ? 'Simulated' : 'Measured',
-        'Why',
-        'Experiment',
-        'Report',
-      ],
-      rows: rows.map((row) => row.map((text) => ({ text }))),
-    }).element,
+    h(
+      'details',
+      { open: Boolean(record.counts?.contradicted) },
+      h('summary', `Each of ${count(rows.length, 'claim')}`),
+      table.element,
+    ),
   );
 }
 
@@ -89,7 +96,10 @@ function reportPart(report: ReportRecord): HTMLElement {
     h(
       'ul',
       ...(report.experiments ?? []).map((e) =>
-        h('li', `${e.name ?? ''}: ${e.question ?? ''}`),
+        h(
+          'li',
+          `${e.name ?? ''}: ${e.question ?? ''} (${describeVerdicts(e)})`,
+        ),
       ),
     ),
     assumed.length > 0 &&

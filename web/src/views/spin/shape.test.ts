@@ -230,11 +230,11 @@ test('the sentence of a replay names the lateness of each algorithm', () => {
     ]),
   ];
   expect(replaySentence({ experiment, algorithms })).toBe(
-    'new gets a free lock 40.0 µs late (predicted) if it comes after 2 ms; old gets a free lock 9.50 ms late (predicted) if it comes after 2 ms.',
+    'new gets a free lock 40.0 µs late at worst (predicted), when the waiter comes 2 ms after the lock is taken; old gets a free lock 9.50 ms late at worst (predicted), when the waiter comes 2 ms after the lock is taken.',
   );
   const checked = { ...of('a', [[30, 40]]), median_error_percent: 25 };
   expect(replaySentence({ experiment, algorithms: [checked] })).toBe(
-    'a gets a free lock 40.0 µs late (median) if it comes after 1 ms, predictions off by 25.0 %.',
+    'a gets a free lock 40.0 µs late at worst (median), when the waiter comes 1 ms after the lock is taken, predictions off by 25.0 %.',
   );
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
@@ -249,7 +249,7 @@ test('a value of few valid runs is no median', () => {
   };
   const of = { algorithm: 'a', cells: [cell], median_error_percent: 2 };
   expect(replaySentence({ algorithms: [of] })).toBe(
-    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late (1 run) if it comes after 1 ms.',
+    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late at worst (1 run), when the waiter comes 1 ms after the lock is taken.',
   );
   expect(toReplayPoints(of, 'producer-consumer')[0]).toMatchObject({
     low: null,

@@ -292,8 +292,10 @@ export interface ReplayPoint {
 /** The result: the greatest lateness of each algorithm, and how far off predictions are; for
  * contention, the record's sentence. */
 export function replaySentence(record: SpinReplayRecord): string {
-  const when =
-    record.experiment === 'handoff' ? 'the lock is held for' : 'it comes after';
+  const when = (ms: number): string =>
+    record.experiment === 'handoff'
+      ? `the lock is held for ${ms} ms`
+      : `the waiter comes ${ms} ms after the lock is taken`;
   const worst = (record.algorithms ?? []).flatMap((of) => {
     const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
@@ -312,7 +314,7 @@ export function replaySentence(record: SpinReplayRecord): string {
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
   const parts = worst.map(
     ({ of, us, at, how, thin }) =>
-      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) if ${when} ${at} ms${(!thin && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
+      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late at worst (${how}), when ${when(at)}${(!thin && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
   );
   return `${describeThin(record)}${parts.join('; ')}.`;
 }
