@@ -242,7 +242,8 @@ export function ticksOf(
   return ticks(ends[0], ends[1], most);
 }
 
-/** As many labels as fit next to each other. */
+/** As many labels as fit next to each other; one alone does not show a scale, so that on a phone
+ * the first and the last of finer ticks may stand for all. */
 export function ticksThatFit(
   axis: Axis,
   ends: [number, number],
@@ -252,9 +253,8 @@ export function ticksThatFit(
   const to = axis.type === 'log' ? Math.log : Number;
   const place = (value: number): number =>
     ((to(value) - to(ends[0])) / (to(ends[1]) - to(ends[0]))) * width;
-  for (let most = Math.max(3, Math.floor(width / 44)); most > 1; most -= 1) {
-    const ticks = ticksOf(axis, ends, most);
-    const fit = ticks.every((tick, at) => {
+  const fits = (ticks: readonly number[]): boolean =>
+    ticks.every((tick, at) => {
       const next = ticks[at + 1];
       if (next === undefined) return true;
       const half =
@@ -263,14 +263,18 @@ export function ticksThatFit(
         2;
       return place(next) - place(tick) > half + 6;
     });
-    if (fit) return ticks;
+  const most = Math.max(3, Math.floor(width / 44));
+  for (let few = most; few > 1; few -= 1) {
+    const ticks = ticksOf(axis, ends, few);
+    if (ticks.length > 1 && fits(ticks)) return ticks;
   }
-  // On a phone only those labels that leave room are drawn.
-  let free = -Infinity;
-  return ticksOf(axis, ends, 3).filter((tick, _, ticks) => {
-    const half = measure(labelOf(axis, tick, ticks)) / 2;
-    if (place(tick) - half < free) return false;
-    free = place(tick) + half + 6;
-    return true;
-  });
+  for (let many = 3; many <= MAX_FINE_TICKS; many += 1) {
+    const ticks = ticksOf(axis, ends, many);
+    const outer = [ticks[0]!, ticks.at(-1)!];
+    if (ticks.length > 1 && fits(outer)) return outer;
+  }
+  return ticksOf(axis, ends, most).slice(0, 1);
 }
+
+/** Ticks of which a narrow axis labels the first and the last. */
+const MAX_FINE_TICKS = 12;

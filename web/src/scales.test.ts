@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { quantity } from './format';
-import { endsOf, labelOf } from './plot';
+import { endsOf, labelOf, ratioAxis, ticksThatFit } from './plot';
 
 import {
   decadeTicks,
@@ -87,4 +87,12 @@ test('labels of an axis have as many digits as their steps', () => {
 test('records of the same second have a time axis of a minute', () => {
   const axis = { title: '', type: 'utc' } as const;
   expect(endsOf(axis, [1.7e12, 1.7e12])).toEqual([1.7e12 - 3e4, 1.7e12 + 3e4]);
+});
+
+test('a narrow axis labels its ends rather than one tick', () => {
+  const measure = (text: string): number => 7 * text.length;
+  const cost = { title: '', ticks: evenTicks, label: String };
+  expect(ticksThatFit(cost, [155, 240], 105, measure)).toEqual([160, 240]);
+  const ratios = ratioAxis('', [0.79, 1.36]);
+  expect(ticksThatFit(ratios, [0.79, 1.36], 90, measure)).toEqual([0.8, 1.2]);
 });

@@ -21,15 +21,17 @@ import {
   summariseProgress,
 } from './shape';
 
-/** Candidates drawn, on a narrow screen and else; the table has all. */
-const MAX_DRAWN_CANDIDATES = [4, 8] as const;
-/** A drawing of fewer pixels is narrow. */
-const NARROW = 560;
+/** Candidates drawn; the table has all. */
+const MAX_DRAWN_CANDIDATES = 8;
 
 /** The candidates by expected cost, the best first; null without any. */
 export function candidatePlan(record: SearchRecord): ChartPlan | null {
   const all = sortCandidates(record);
   if (all.length === 0) return null;
+  const drawn = all.filter(
+    ({ name }, at) => at < MAX_DRAWN_CANDIDATES || name.startsWith('☆'),
+  );
+  const left = all.length - drawn.length;
   const signs = [
     all[0]!.isBest && '★ the best',
     all.some(({ name }) => name.startsWith('☆')) &&
@@ -37,13 +39,8 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
   ].filter(Boolean);
   return {
     name: 'Candidates',
-    summary: `${['Expected cost, 90 % interval', ...signs].join('; ')}.${describeAhead(all)}${record.verdict?.headline ? ' The figure above is from fresh pairs.' : ''}`,
-    panels: (width) => {
-      const most = MAX_DRAWN_CANDIDATES[width < NARROW ? 0 : 1];
-      const isDrawn = ({ name }: Candidate, at: number): boolean =>
-        at < most || name.startsWith('☆');
-      return [candidatePanel(all.filter(isDrawn), costUnit(record))];
-    },
+    summary: `${['Expected cost, 90 % interval', ...signs].join('; ')}.${describeAhead(all)}${record.verdict?.headline ? ' The figure above is from fresh pairs.' : ''}${left > 0 ? ` ${left} more in the table.` : ''}`,
+    panel: candidatePanel(drawn, costUnit(record)),
   };
 }
 
