@@ -141,9 +141,10 @@ test('rows of the table have units, and dashes for unknown figures', () => {
     '+3.0 to +7.0 %',
     '200 ms',
     '210 ms',
+    '2.0 %',
     '1',
   ]);
-  expect(second).toEqual(['gone', '–', 'missing', '–', '–', '–', '0']);
+  expect(second).toEqual(['gone', '–', 'missing', '–', '–', '–', '–', '0']);
 });
 
 test('a pair of rates is drawn as its cost: up is worse', () => {

@@ -1,7 +1,7 @@
 // The data of a gate's drawings and tables, computed from the record.
 
 import { items, list, number, text } from '../../fields';
-import { count, quantity, wholeNumber } from '../../format';
+import { count, percent, quantity, wholeNumber } from '../../format';
 import { filterMap, groupBy } from '../../lists';
 import { median, positive } from '../../numbers';
 import type {
@@ -173,6 +173,10 @@ export function splitPassed(
 export const isRate = ({ benchmark }: GateLine): boolean =>
   benchmark.metric?.better === 'higher';
 
+/** The smallest effect that counts; empty if it is unknown. */
+export const limitText = ({ limit }: GateLine): string =>
+  limit ? percent(limit - 1) : '';
+
 /** Rows of the table of benchmarks. */
 export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
   return lines.map((line, at) => {
@@ -197,6 +201,7 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
       { text: interval || '–', sort: line.high },
       quantityCell(byCpu ? medianCpuTime((pair) => pair.base_cpu_s) : b.base),
       quantityCell(byCpu ? medianCpuTime((pair) => pair.head_cpu_s) : b.head),
+      { text: limitText(line) || '–', sort: line.limit },
       { text: wholeNumber(pairs), sort: pairs },
     ];
   });

@@ -39,6 +39,7 @@ import {
   toHeadline,
   isByCpu,
   isRate,
+  limitText,
   toPairDots,
   countPairs,
   splitPassed,
@@ -134,7 +135,12 @@ function changePlan(
       y: {
         title: 'Benchmark',
         names: lines.map((l) => l.name),
-        words: lines.map((l) => [`${l.change}  ${l.word}`.trim(), l.word]),
+        words: lines.map((l) => [
+          [l.change, l.word, l.limit && `(smallest effect ${limitText(l)})`]
+            .filter(Boolean)
+            .join('  '),
+          l.word,
+        ]),
       },
       rules: [{ x: 1, label: base }],
       series: [
@@ -179,7 +185,7 @@ function tooltip(line: GateLine): string {
   return [
     name,
     text + (interval ? ` (${interval})` : ''),
-    word + (limit ? `; smallest effect ${percent(limit - 1)}` : ''),
+    word + (limit ? `; smallest effect ${limitText(line)}` : ''),
   ]
     .filter(Boolean)
     .join('\n');
@@ -197,7 +203,7 @@ function benchmarkTable(record: GateRecord): Growing<GateState> {
       ...numberColumns('Interval'),
       { name: nameBuild(record.base, 'Base'), isNumber: true },
       { name: nameBuild(record.head, 'Head'), isNumber: true },
-      ...numberColumns('Pairs'),
+      ...numberColumns('Smallest effect', 'Pairs'),
     ],
     rows: benchmarkRows(lines),
   });
