@@ -27,7 +27,7 @@ const MISREPORTED = `topology = "package:1 l3:1(size=32MB) core:8 pu:1"
 topology = "package:2 l3:1(size=16MB) core:2 pu:2"
 `;
 
-/** A machine on which the head is slower in one benchmark and broken in another. */
+/** A machine on which the head is slower in one benchmark and sometimes fails in another. */
 const BUILDS = `topology = "package:1 core:4 pu:1"
 [workload.default]
 base_s = 0.2
@@ -36,6 +36,7 @@ base_s = 0.208
 [workload."head/broken"]
 base_s = 0.2
 exit = 3
+fail_probability = 0.2
 [noise]
 kind = "lognormal"
 sd = 0.02
