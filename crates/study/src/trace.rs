@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use recorder::{TraceDetails, TraceRecorder};
+pub(crate) use runtimes::is_collector;
 
 use crate::host::host_record;
 use crate::load;

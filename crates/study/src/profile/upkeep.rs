@@ -1,6 +1,7 @@
 //! CPU time for a program's memory that many functions share, so that no row of a profile shows it:
 //! garbage collection, and page faults.
 
+use crate::trace::is_collector;
 use pinwise_format::percent;
 use pinwise_profile::{Amount, FunctionTime, Kind, Profile};
 
@@ -18,17 +19,6 @@ const GO: [&str; 8] = [
     "runtime.markroot",
     "runtime.scan",
     "runtime.wbBufFlush",
-];
-/// The beginnings of the names of threads that collect a JVM's garbage. That of the serial
-/// collector works in `VM Thread`, as other operations do.
-const JVM: [&str; 7] = [
-    "GC Thread#",
-    "G1 Conc#",
-    "G1 Main Marker",
-    "G1 Refine#",
-    "Shenandoah",
-    "XWorker",
-    "ZWorker",
 ];
 /// Parts of the names of V8's functions that collect garbage.
 const V8: [&str; 5] = ["Mark", "Sweep", "Scaveng", "Evacuat", "GC"];
@@ -96,7 +86,7 @@ impl Collection {
     fn of_jvm(profile: &Profile) -> Self {
         let threads = || {
             let all = profile.threads.iter();
-            all.filter(|thread| JVM.iter().any(|start| thread.name.starts_with(start)))
+            all.filter(|thread| is_collector(&thread.name))
         };
         Self {
             time: threads().map(|thread| thread.sampled).sum(),

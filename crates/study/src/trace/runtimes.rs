@@ -12,12 +12,11 @@ pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
 pub(super) const TAKES_GIL: &str = "take_gil";
 /// Threads of runtimes that serve the program's own threads, by the start of their names: those of
 /// the Java virtual machine but for its collector, and of .NET.
-const SERVICE_THREADS: [&str; 20] = [
+const SERVICE_THREADS: [&str; 19] = [
     "C1 CompilerThre",
     "C2 CompilerThre",
     "Common-Cleaner",
     "Finalizer",
-    "G1 Main Marker",
     "G1 Service",
     "Monitor Deflati",
     "Notification Th",
@@ -34,14 +33,16 @@ const SERVICE_THREADS: [&str; 20] = [
     ".NET Tiered Com",
     ".NET Timer",
 ];
-/// Threads of collectors of the Java virtual machine.
-const COLLECTORS: [&str; 6] = [
+/// Threads of collectors of the Java virtual machine. The serial collector works in `VM Thread`, as
+/// other operations do.
+const COLLECTORS: [&str; 7] = [
     "GC Thread#",
     "G1 Conc#",
+    "G1 Main Marker",
     "G1 Refine#",
-    "ZWorker",
-    "XWorker",
     "Shenandoah",
+    "XWorker",
+    "ZWorker",
 ];
 /// Threads of the pool of Node.js wait there for work.
 const POOL_OF_NODE: &str = "uv_cond_wait";
@@ -53,7 +54,8 @@ pub(super) fn collector_cpu_s(record: &TraceRecord) -> f64 {
     collectors.map(|thread| thread.cpu_s).sum()
 }
 
-fn is_collector(name: &str) -> bool {
+/// Does this thread of a Java virtual machine collect garbage?
+pub(crate) fn is_collector(name: &str) -> bool {
     COLLECTORS.iter().any(|start| name.starts_with(start))
 }
 
