@@ -22,6 +22,8 @@ const COMPARED_COLUMNS: Readonly<Record<string, readonly [RegExp, number]>> = {
   profile: [/^(Function|Own|Own share|With what it called|Samples)$/, 3],
   'profile-diff': [/^(Part|Change|Interval)$/, 99],
   top: [/^Thread$/, 5],
+  gate: [/^(?!Smallest effect)/, 99],
+  placements: [/^(?!CPUs)/, 99],
   // A map of marks: its words are those of the record.
   'fleet-report': [/^Node$/, 0],
 };
