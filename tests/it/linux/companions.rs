@@ -84,9 +84,8 @@ fn compare_commands(more: &[&str]) -> (String, serde_json::Value, Trial) {
 fn an_arm_without_the_companion_does_not_win_over_one_beside_it() {
     let (out, record, trial) = compare_commands(&["--baseline", "a beside noise"]);
     let said = record["verdict"]["sentence"].as_str().unwrap();
-    let start = "Beside noise, a is worse by 9";
-    assert!(said.starts_with(start), "{said}");
-    // Beside noise they cost the same, give or take: one may be called better by chance.
+    // Beside noise they cost the same, give or take: one may be called better by chance, first.
+    assert!(said.contains("Beside noise, a is worse by 9"), "{said}");
     assert!(!said.contains("b is best"), "{said}");
     assert!(
         said.contains("Without noise: b is better than a by"),

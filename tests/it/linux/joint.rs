@@ -139,10 +139,15 @@ fn an_interrupted_search_is_stored_and_resumed() {
     let rounds = trial.count_lines("rounds");
     let whole = trial.read_record();
     assert_ne!(whole["id"].as_str(), Some(id));
-    assert_eq!(whole["joint"]["rounds"], 12, "{whole}");
+    // On a busy machine it may know sooner that nothing better is to be found.
+    let searched = whole["joint"]["rounds"].as_u64().unwrap();
+    assert!((6..=12).contains(&searched), "{whole}");
     // The five rounds from before count, and one more tries whether the programs can be measured
     // together. Programs that end early are started again within a round.
-    assert!(rounds >= 12 + 12 + 1 - 5, "{rounds}");
+    assert!(
+        rounds as u64 >= searched + 12 + 1 - 5,
+        "{rounds}, {searched}"
+    );
     let tried = |record: &Value| record["joint"]["tried"].to_string();
     let figure = record["joint"]["tried"][0]["figures"][0].to_string();
     assert!(tried(&whole).contains(&figure), "{figure}: {whole}");
