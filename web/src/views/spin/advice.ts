@@ -51,7 +51,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
 const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
   tableElement({
     caption:
-      'Spin settings, and how long they spin here; suggested is the nearest value that each can have',
+      'Spin settings, and how long they spin there; suggested is the nearest value that each can have',
     columns: [
       'Setting',
       ...numberColumns('Default', 'Spins', 'Suggested', 'Would spin'),

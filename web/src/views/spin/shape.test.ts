@@ -216,6 +216,7 @@ test('the sentence of a replay names the lateness of each algorithm', () => {
       hold_ms: 10,
       predicted: { lateness_us: predicted },
       measured: measured === null ? null : { lateness_us: measured },
+      error_percent: measured === null ? null : 25,
     })),
   });
   const experiment = 'producer-consumer' as const;
@@ -230,11 +231,21 @@ test('the sentence of a replay names the lateness of each algorithm', () => {
     ]),
   ];
   expect(replaySentence({ experiment, algorithms })).toBe(
-    'new gets a free lock 40.0 µs late at worst (predicted), when the waiter comes 2 ms after the lock is taken; old gets a free lock 9.50 ms late at worst (predicted), when the waiter comes 2 ms after the lock is taken.',
+    'new gets a free lock 40.0 µs late (predicted) when the waiter comes 2 ms after the lock is taken, the worst of 2 delays; old gets a free lock 9.50 ms late (predicted) when the waiter comes 2 ms after the lock is taken, the worst of 2 delays.',
   );
-  const checked = { ...of('a', [[30, 40]]), median_error_percent: 25 };
-  expect(replaySentence({ experiment, algorithms: [checked] })).toBe(
-    'a gets a free lock 40.0 µs late at worst (median), when the waiter comes 1 ms after the lock is taken, predictions off by 25.0 %.',
+  const say = (pairs: [number, number][]): string => {
+    const checked = { ...of('a', pairs), median_error_percent: 25 };
+    return replaySentence({ experiment, algorithms: [checked] });
+  };
+  const one = 'a gets a free lock 40.0 µs late (median) when the waiter comes ';
+  expect(say([[30, 40]])).toBe(`${one}1 ms after the lock is taken.`);
+  const three: [number, number][] = [
+    [30, 40],
+    [20, 30],
+    [10, 20],
+  ];
+  expect(say(three)).toBe(
+    `${one}1 ms after the lock is taken, the worst of 3 delays, predictions off by 25.0 %.`,
   );
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
@@ -249,7 +260,7 @@ test('a value of few valid runs is no median', () => {
   };
   const of = { algorithm: 'a', cells: [cell], median_error_percent: 2 };
   expect(replaySentence({ algorithms: [of] })).toBe(
-    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late at worst (1 run), when the waiter comes 1 ms after the lock is taken.',
+    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late (1 run) when the waiter comes 1 ms after the lock is taken.',
   );
   expect(toReplayPoints(of, 'producer-consumer')[0]).toMatchObject({
     low: null,

@@ -289,6 +289,9 @@ export interface ReplayPoint {
   isUnstable: boolean;
 }
 
+/** A median error of fewer predictions says little. */
+const MIN_COMPARED = 3;
+
 /** The result: the greatest lateness of each algorithm, and how far off predictions are; for
  * contention, the record's sentence. */
 export function replaySentence(record: SpinReplayRecord): string {
@@ -297,7 +300,9 @@ export function replaySentence(record: SpinReplayRecord): string {
       ? `the lock is held for ${ms} ms`
       : `the waiter comes ${ms} ms after the lock is taken`;
   const worst = (record.algorithms ?? []).flatMap((of) => {
-    const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
+    const points = toReplayPoints(of, record.experiment);
+    const compared = points.filter((p) => p.error !== null).length;
+    const late = filterMap(points, (p) => {
       const us = p.measured ?? p.predicted;
       const how =
         p.measured === null
@@ -305,16 +310,19 @@ export function replaySentence(record: SpinReplayRecord): string {
           : p.isThin
             ? count(p.runs, 'run')
             : 'median';
-      return us === null ? null : { of, us, how, at: p.at_ms, thin: p.isThin };
+      const isTold = !p.isThin && compared >= MIN_COMPARED;
+      return us === null ? null : { of, us, how, at: p.at_ms, isTold };
     });
-    return late.sort((a, b) => b.us - a.us).slice(0, 1);
+    const delays = late.length;
+    late.sort((a, b) => b.us - a.us);
+    return late.slice(0, 1).map((one) => ({ ...one, delays }));
   });
   worst.sort((a, b) => a.us - b.us);
   if (worst.length === 0)
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
   const parts = worst.map(
-    ({ of, us, at, how, thin }) =>
-      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late at worst (${how}), when ${when(at)}${(!thin && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
+    ({ of, us, at, how, delays, isTold }) =>
+      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) when ${when(at)}${delays > 1 ? `, the worst of ${count(delays, 'delay')}` : ''}${(isTold && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
   );
   return `${describeThin(record)}${parts.join('; ')}.`;
 }
