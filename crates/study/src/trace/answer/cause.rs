@@ -77,14 +77,15 @@ impl QueuedBy {
             Self::Mask => "Held back by its affinity mask",
             Self::Scheduler => "Held up by the scheduler, which left CPUs idle",
             Self::Class => "Held back by its scheduling class",
-            Self::Mixed => "Short of CPUs",
+            Self::Mixed => "Waited for CPUs",
         }
     }
 
     /// The finding that has the advice.
     pub(super) const fn check(self) -> &'static str {
         match self {
-            Self::OwnThreads | Self::Mixed => "own_threads",
+            Self::OwnThreads => "own_threads",
+            Self::Mixed => "queued",
             Self::Others => "other_processes",
             Self::Quota => "throttled",
             Self::Mask => "mask",

@@ -114,6 +114,27 @@ fn computing(threads: i32, nice: Option<u8>) -> TraceRecord {
     record
 }
 
+/// Queued for nearly as long beside an idle CPU as behind their own threads.
+#[test]
+fn waits_for_several_reasons_are_no_want_of_cpus() {
+    let mut record = trace(&[8, 9].map(|thread| Life {
+        wait_s: 1.5,
+        ..life(thread, "worker", 2.8, &[(BlockedIn::Timer, 5)])
+    }));
+    record.host.counts.cpus = 2;
+    record.figures.waits.because = Some(WaitCauses {
+        own_threads_s: 1.4,
+        scheduler_s: 1.3,
+        other_processes_s: 0.3,
+        ..Default::default()
+    });
+    conclude(&mut record);
+    let start = "Limited by its own work, and waited for CPUs: its threads spent ";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let advice = &record.answer.as_ref().unwrap().advice;
+    assert!(!advice.contains("Fewer threads"), "{advice}");
+}
+
 #[test]
 fn more_ready_threads_than_cpus_wait_for_each_other_whoever_else_runs() {
     let many = computing(16, None);
