@@ -280,18 +280,21 @@ impl GateBenchmark {
     /// Is it undecided although it certainly needs no more CPU time?
     #[must_use]
     pub fn is_open_but_for_cpu(&self) -> bool {
+        self.outcome == GateOutcome::Undecided && self.needs_no_more_cpu()
+    }
+
+    /// Does its CPU time exclude a slow-down by the smallest effect?
+    fn needs_no_more_cpu(&self) -> bool {
         let high = self.cpu.as_ref().and_then(|cpu| cpu.high);
-        self.outcome == GateOutcome::Undecided
-            && high.is_some_and(|high| high < 1.0 + self.min_effect)
+        high.is_some_and(|high| high < 1.0 + self.min_effect)
     }
 
     /// May it be slower although it certainly needs no more CPU time? Then it waits longer.
     #[must_use]
     pub fn waits_longer(&self) -> bool {
-        let high = self.cpu.as_ref().and_then(|cpu| cpu.high);
         !self.is_decided_by_cpu()
             && self.low.is_some_and(|low| low > 1.0)
-            && high.is_some_and(|high| high < 1.0 + self.min_effect)
+            && self.needs_no_more_cpu()
     }
 
     /// The median figures of base and head that the outcome is based on, and their unit.

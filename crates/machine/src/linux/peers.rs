@@ -20,7 +20,7 @@ const LISTENS: &str = "0A";
 const MAX_READS: u32 = 20;
 /// Limits the descriptors of a process that are looked at.
 const MAX_DESCRIPTORS: usize = 4096;
-/// Limits the sets of descriptors of a process that are told from each other.
+/// Limits the sets of descriptors of a process that are kept apart.
 const MAX_SETS: usize = 64;
 /// Servers of a process that are named together.
 const MAX_SERVERS: usize = 2;
@@ -111,12 +111,25 @@ struct KnownSockets {
     sets: BTreeMap<u64, KnownSet>,
 }
 
-/// What the sockets of a set are connected to.
+/// Descriptors whose events a thread waits for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Watched {
+    /// Inodes of sockets.
+    pub(super) sockets: BTreeSet<u64>,
+    /// Is a pipe among them?
+    pub(super) has_pipe: bool,
+}
+
+/// What is known of a set of descriptors.
 #[derive(Debug, Default)]
-struct KnownSet {
+pub(super) struct KnownSet {
     /// How often a thread waited for their events.
     waits: u32,
-    peers: Option<Box<str>>,
+    /// What the sockets are connected to: `127.0.0.1:9911`, of a server `clients of port 8080`, or
+    /// both. `None` without such sockets.
+    pub(super) peers: Option<Box<str>>,
+    /// Is a pipe watched?
+    pub(super) has_pipe: bool,
 }
 
 impl SocketPeers {
@@ -131,15 +144,14 @@ impl SocketPeers {
         known.peers.get(&inode).cloned()
     }
 
-    /// What a process that waits for events may wait for, by the sockets that it watches, or by all
-    /// its sockets if those are not known: `127.0.0.1:9911`, of a server `clients of port 8080`, or
-    /// both. `None` without such sockets. `key` tells sets of descriptors from each other.
-    pub(super) fn describe_set(
+    /// What a process that waits for events may wait for, by the descriptors that it watches, or by
+    /// all its sockets if those are not known. `key` tells sets of descriptors from each other.
+    pub(super) fn look_up_set(
         &mut self,
         process: i32,
         key: u64,
-        list_watched: impl FnOnce() -> Option<BTreeSet<u64>>,
-    ) -> Option<Box<str>> {
+        list_watched: impl FnOnce() -> Option<Watched>,
+    ) -> &KnownSet {
         let known = self.processes.entry(process).or_default();
         let is_known = known.sets.len() < MAX_SETS || known.sets.contains_key(&key);
         let set = known
@@ -149,10 +161,14 @@ impl SocketPeers {
         set.waits += 1;
         // Connections come and go, but the lists of a busy server are long.
         if set.waits.is_power_of_two() {
-            let own = list_watched().unwrap_or_else(|| list_inodes(process));
-            set.peers = describe_process(process, &own);
+            let watched = list_watched().unwrap_or_else(|| Watched {
+                sockets: list_inodes(process),
+                has_pipe: false,
+            });
+            set.has_pipe = watched.has_pipe;
+            set.peers = describe_process(process, &watched.sockets);
         }
-        set.peers.clone()
+        set
     }
 }
 
@@ -383,9 +399,9 @@ mod tests {
         assert!(servers.iter().any(|inode| own.contains(inode)));
         // Other tests of this process have sockets, too.
         let mut peers = SocketPeers::default();
-        assert!(peers.describe_set(process, 0, || None).is_some());
-        let none = || Some(BTreeSet::new());
-        assert_eq!(peers.describe_set(process, 1, none), None);
+        assert!(peers.look_up_set(process, 0, || None).peers.is_some());
+        let none = || Some(Watched::default());
+        assert_eq!(peers.look_up_set(process, 1, none).peers, None);
     }
 
     proptest! {

@@ -306,7 +306,7 @@ fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecor
         && first.cpus == second.cpus
         && first.setting == second.setting
         && first.workload.recipe.is_none();
-    let is_time = ["wall", "cpu"].contains(&record.metric.name.as_str());
+    let is_time = record.metric.is_wall() || record.metric.is_cpu();
     let is_real = record.service.is_none() && !record.host.simulated;
     if first.command.first() == second.command.first() || !is_same_elsewhere || !is_time || !is_real
     {

@@ -63,7 +63,6 @@ struct Engine<'a> {
     round: Vec<usize>,
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
-    is_first_round: bool,
     /// When the record was last shown, since the start of the gate.
     shown_at: Option<Duration>,
 }
@@ -104,7 +103,6 @@ impl<'a> Engine<'a> {
             order: ChaCha8Rng::seed_from_u64(plan.seed),
             round: Vec::new(),
             last: None,
-            is_first_round: true,
             shown_at: None,
             plan,
             machine,
@@ -114,6 +112,7 @@ impl<'a> Engine<'a> {
     }
 
     fn run_rounds(&mut self, record: &mut GateRecord) -> Result<Stopped, MachineError> {
+        let mut is_first_round = true;
         loop {
             let active = self.active_benchmarks();
             if active.is_empty() {
@@ -145,16 +144,17 @@ impl<'a> Engine<'a> {
                 }
             }
             self.report(record);
-            // Whatever the others do, the gate cannot pass.
-            if self.is_first_round
-                && record
+            if std::mem::take(&mut is_first_round) {
+                // Whatever the others do, the gate cannot pass.
+                if record
                     .benchmarks_with(&GateOutcome::Failed)
                     .next()
                     .is_some()
-            {
-                return Ok(Stopped::Failed);
+                {
+                    return Ok(Stopped::Failed);
+                }
+                self.warn_if_budget_is_short();
             }
-            self.warn_if_budget_is_short();
         }
     }
 
@@ -185,8 +185,7 @@ impl<'a> Engine<'a> {
 
     /// Warns after the first round if the budget is too short for verdicts.
     fn warn_if_budget_is_short(&mut self) {
-        let was_first_round = std::mem::take(&mut self.is_first_round);
-        let Some(left) = self.time_left().filter(|_| was_first_round) else {
+        let Some(left) = self.time_left() else {
             return;
         };
         let active = || {

@@ -35,13 +35,17 @@ const MOSTLY: f64 = 0.8;
 
 /// What threads of each process were blocked in.
 pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
-    let known: BTreeMap<Tid, &ThreadSummary> = summary
-        .by_thread
-        .iter()
-        .map(|thread| (thread.thread, thread))
-        .collect();
+    let known = index_threads(summary);
+    let partners = list_partners(summary);
+    let is_uninvolved = find_uninvolved(&summary.blocked);
+    let has_no_part = |thread: Tid, seen: &pinwise_sched::BlockedThread| {
+        let known = known.get(&thread);
+        // Those that are not listed were awake for less than those that are.
+        let is_idle = known.is_none_or(|thread| thread.is_idle(summary.idle_divisor));
+        is_uninvolved(seen) || is_idle && !partners.contains(&thread) && !is_stuck(seen)
+    };
     let record = |seen: &BlockedProcess| {
-        let mut threads = list_threads(seen, &known, summary);
+        let mut threads = list_threads(seen, &known, summary.wakeups.is_some(), has_no_part);
         threads.truncate(MAX_THREADS);
         let looks = seen.looks.iter();
         BlockedRecord {
@@ -56,15 +60,20 @@ pub(super) fn record_blocked(summary: &Summary) -> Vec<BlockedRecord> {
     all.map(record).collect()
 }
 
+fn index_threads(summary: &Summary) -> BTreeMap<Tid, &ThreadSummary> {
+    let threads = summary.by_thread.iter();
+    threads.map(|thread| (thread.thread, thread)).collect()
+}
+
 /// The lifetimes of the threads that have a part in what happened, without the time in which they
 /// awaited the end of others. Idle threads have none, unless they are stuck.
 pub(super) fn involved_life_ns(summary: &Summary) -> u64 {
     let is_uninvolved = find_uninvolved(&summary.blocked);
+    let threads = index_threads(summary);
     let seen = summary.blocked.iter().flat_map(|process| &process.threads);
     let (mut more_ns, mut less_ns) = (0, 0);
     for (&thread, seen) in seen {
-        let mut threads = summary.by_thread.iter();
-        let known = threads.find(|known| known.thread == thread);
+        let known = threads.get(&thread);
         let is_idle = known.is_none_or(|known| known.is_idle(summary.idle_divisor));
         match known {
             _ if is_idle && summary.idle_divisor < u64::MAX && is_stuck(seen) => {
@@ -89,7 +98,8 @@ pub(super) fn involved_life_ns(summary: &Summary) -> u64 {
 fn list_threads(
     seen: &BlockedProcess,
     known: &BTreeMap<Tid, &ThreadSummary>,
-    summary: &Summary,
+    knows_wakers: bool,
+    has_no_part: impl Fn(Tid, &pinwise_sched::BlockedThread) -> bool,
 ) -> Vec<BlockedThread> {
     let waker = |&(thread, times): &(Tid, u64)| WakerRecord {
         thread,
@@ -98,13 +108,11 @@ fn list_threads(
             .map_or_else(String::new, |t| t.name.clone()),
         times,
     };
-    let partners = list_partners(summary);
-    let is_uninvolved = find_uninvolved(&summary.blocked);
     let threads = seen.threads.iter().filter_map(|(&thread, of_thread)| {
         let looks = of_thread.looks.iter();
         let parts = rank(looks.map(|(&what, &looks)| (what.into(), looks)));
         let known = known.get(&thread);
-        let wakers = known.filter(|_| summary.wakeups.is_some());
+        let wakers = known.filter(|_| knows_wakers);
         let wakers = wakers.map(|thread| &thread.wakers);
         let mut woken_by: Vec<WakerRecord> =
             wakers.map_or_else(Vec::new, |by| by.threads.iter().map(waker).collect());
@@ -116,11 +124,7 @@ fn list_threads(
             looks: of_thread.looks.values().sum(),
             what: parts.first()?.what.clone(),
             parts,
-            // Those that are not listed were awake for less than those that are.
-            is_idle: is_uninvolved(of_thread)
-                || known.is_none_or(|thread| thread.is_idle(summary.idle_divisor))
-                    && !partners.contains(&thread)
-                    && !is_stuck(of_thread),
+            is_idle: has_no_part(thread, of_thread),
             places: rank_places(&of_thread.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,

@@ -310,8 +310,8 @@ export function replaySentence(record: SpinReplayRecord): string {
           : p.isThin
             ? count(p.runs, 'run')
             : 'median';
-      const isTold = !p.isThin && compared >= MIN_COMPARED;
-      return us === null ? null : { of, us, how, at: p.at_ms, isTold };
+      const showsError = !p.isThin && compared >= MIN_COMPARED;
+      return us === null ? null : { of, us, how, at: p.at_ms, showsError };
     });
     const delays = late.length;
     late.sort((a, b) => b.us - a.us);
@@ -321,8 +321,8 @@ export function replaySentence(record: SpinReplayRecord): string {
   if (worst.length === 0)
     return record.conclusions?.[0] ?? 'No conclusion was drawn.';
   const parts = worst.map(
-    ({ of, us, at, how, delays, isTold }) =>
-      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) when ${when(at)}${delays > 1 ? `, the worst of ${count(delays, 'delay')}` : ''}${(isTold && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
+    ({ of, us, at, how, delays, showsError }) =>
+      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) when ${when(at)}${delays > 1 ? `, the worst of ${count(delays, 'delay')}` : ''}${(showsError && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
   );
   return `${describeThin(record)}${parts.join('; ')}.`;
 }

@@ -8,7 +8,7 @@ use super::super::capture::read_file;
 use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
-use super::watched::list_watched;
+use super::watched::WatchCall;
 use pinwise_sched::{BlockedIn, DATABASE_LOCK};
 
 /// Stack pointers below this are those of 32-bit programs, which have other numbers of system
@@ -143,14 +143,13 @@ fn describe_events(
     text: &str,
     sockets: &mut SocketPeers,
 ) -> (Option<Box<str>>, BlockedIn) {
-    let watched = list_watched(found, text);
-    let key = watched.as_ref().map_or(0, |watched| watched.key);
-    let own = watched.as_ref().map(|watched| watched.sockets.clone());
-    let peers = sockets.describe_set(found.process, key, || own);
-    let has_pipe = watched.is_some_and(|watched| watched.has_pipe);
-    match peers {
-        None if has_pipe && has_child(found.process) => (None, BlockedIn::Child),
-        peers => (peers, BlockedIn::Events),
+    let call = WatchCall::parse(text);
+    let set = sockets.look_up_set(found.process, call.map_or(0, WatchCall::key), || {
+        call?.list_watched(found)
+    });
+    match &set.peers {
+        None if set.has_pipe && has_child(found.process) => (None, BlockedIn::Child),
+        peers => (peers.clone(), BlockedIn::Events),
     }
 }
 
@@ -310,7 +309,7 @@ fn classify_file(link: &str) -> BlockedIn {
     }
 }
 
-fn read_descriptor_target(found: ExistingThread, descriptor: u64) -> Option<String> {
+pub(super) fn read_descriptor_target(found: ExistingThread, descriptor: u64) -> Option<String> {
     let link = format!("/proc/{}/fd/{descriptor}", found.process);
     let target = std::fs::read_link(Path::new(&link)).ok()?;
     Some(target.to_string_lossy().into_owned())

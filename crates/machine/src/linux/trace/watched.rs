@@ -1,64 +1,74 @@
 //! The descriptors whose events a blocked thread waits for, by the call that it is in.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::capture::read_file;
-use super::super::peers::parse_inode;
+use super::super::peers::{Watched, parse_inode};
 use super::super::sys;
+use super::blocked::read_descriptor_target;
 use super::threads::ExistingThread;
 
 /// Limits the descriptors that are looked at.
 const MAX_DESCRIPTORS: usize = 1024;
-/// Bytes of a `struct pollfd`: the descriptor, then what is asked and told.
+/// Bytes of a `struct pollfd`: the descriptor, then the events asked for and returned.
 const POLLED_BYTES: usize = 8;
 
-/// What a thread watches.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Watched {
-    /// Inodes of sockets.
-    pub(super) sockets: BTreeSet<u64>,
-    /// Is a pipe among them?
-    pub(super) has_pipe: bool,
-    /// Tells one set of a process from another: the first argument of the call.
-    pub(super) key: u64,
+/// A call that waits for the events of descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WatchCall {
+    /// Those in the epoll instance with this descriptor.
+    Epoll(u64),
+    /// Those in the array of `poll` at this address, with this length.
+    Poll(u64, u64),
 }
 
-/// The descriptors of the call in a thread's file `syscall`; `None` if they are not known.
-pub(super) fn list_watched(found: ExistingThread, text: &str) -> Option<Watched> {
-    let mut fields = text.split_ascii_whitespace();
-    let number: i64 = fields.next()?.parse().ok()?;
-    let mut numbers =
-        fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok());
-    let (first, second) = (numbers.next()??, numbers.next()??);
-    let descriptors = match number {
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_epoll_wait => list_epoll(found, first)?,
-        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => list_epoll(found, first)?,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll => list_polled(found, first, second)?,
-        libc::SYS_ppoll => list_polled(found, first, second)?,
-        _ => return None,
-    };
-    let mut watched = Watched {
-        key: first,
-        ..Watched::default()
-    };
-    for descriptor in descriptors.into_iter().take(MAX_DESCRIPTORS) {
-        let link = format!("/proc/{}/fd/{descriptor}", found.process);
-        let Ok(target) = std::fs::read_link(link) else {
-            continue;
-        };
-        let target = target.to_string_lossy();
-        watched.has_pipe |= target.starts_with("pipe:");
-        watched.sockets.extend(parse_inode(&target));
+impl WatchCall {
+    /// The call in a thread's file `syscall`; `None` if it does not say which descriptors.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace();
+        let number: i64 = fields.next()?.parse().ok()?;
+        let mut numbers =
+            fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok());
+        let (first, second) = (numbers.next()??, numbers.next()??);
+        match number {
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_wait => Some(Self::Epoll(first)),
+            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Some(Self::Epoll(first)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_poll => Some(Self::Poll(first, second)),
+            libc::SYS_ppoll => Some(Self::Poll(first, second)),
+            _ => None,
+        }
     }
-    Some(watched)
+
+    /// Tells one set of descriptors of a process from another.
+    pub(super) const fn key(self) -> u64 {
+        match self {
+            Self::Epoll(first) | Self::Poll(first, _) => first,
+        }
+    }
+
+    /// What it watches; `None` if that cannot be read.
+    pub(super) fn list_watched(self, found: ExistingThread) -> Option<Watched> {
+        let descriptors = match self {
+            Self::Epoll(descriptor) => list_epoll(found, descriptor)?,
+            Self::Poll(address, many) => list_polled(found, address, many)?,
+        };
+        let mut watched = Watched::default();
+        for descriptor in descriptors.into_iter().take(MAX_DESCRIPTORS) {
+            let Some(target) = read_descriptor_target(found, descriptor) else {
+                continue;
+            };
+            watched.has_pipe |= target.starts_with("pipe:");
+            watched.sockets.extend(parse_inode(&target));
+        }
+        Some(watched)
+    }
 }
 
 /// The descriptors in an epoll instance, by `/proc/PID/fdinfo`: lines such as
 /// `tfd:       12 events: 2019 data: …`.
-fn list_epoll(found: ExistingThread, descriptor: u64) -> Option<Vec<i32>> {
+fn list_epoll(found: ExistingThread, descriptor: u64) -> Option<Vec<u64>> {
     let path = format!("/proc/{}/fdinfo/{descriptor}", found.process);
     let bytes = read_file(Path::new(&path))?;
     let text = String::from_utf8_lossy(&bytes);
@@ -68,7 +78,7 @@ fn list_epoll(found: ExistingThread, descriptor: u64) -> Option<Vec<i32>> {
 }
 
 /// The descriptors in an array of `poll`, which lies in the process's memory.
-fn list_polled(found: ExistingThread, address: u64, many: u64) -> Option<Vec<i32>> {
+fn list_polled(found: ExistingThread, address: u64, many: u64) -> Option<Vec<u64>> {
     let many = usize::try_from(many).ok()?.min(MAX_DESCRIPTORS);
     let mut array = vec![0; many * POLLED_BYTES];
     if many == 0 {
@@ -80,11 +90,18 @@ fn list_polled(found: ExistingThread, address: u64, many: u64) -> Option<Vec<i32
         let [a, b, c, d, ..] = *entry;
         i32::from_ne_bytes([a, b, c, d])
     };
-    Some(all.iter().map(number).filter(|fd| *fd >= 0).collect())
+    let numbers = all.iter().map(number);
+    // Entries below 0 are left out, as the kernel does.
+    Some(
+        numbers
+            .filter_map(|number| u64::try_from(number).ok())
+            .collect(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::net::{TcpListener, UdpSocket};
     use std::os::fd::{AsRawFd, FromRawFd};
 
@@ -118,7 +135,10 @@ mod tests {
             libc::SYS_ppoll,
             array.as_ptr()
         );
-        let watched = list_watched(own(), &text).unwrap();
+        let watched = WatchCall::parse(&text)
+            .unwrap()
+            .list_watched(own())
+            .unwrap();
         assert_eq!(watched.sockets, BTreeSet::from([inode_of(&listener)]));
         assert!(watched.has_pipe);
     }
@@ -148,9 +168,12 @@ mod tests {
             libc::SYS_epoll_pwait,
             epoll.as_raw_fd()
         );
-        let watched = list_watched(own(), &text).unwrap();
+        let watched = WatchCall::parse(&text)
+            .unwrap()
+            .list_watched(own())
+            .unwrap();
         assert_eq!(watched.sockets, BTreeSet::from([inode_of(&first)]));
         assert!(!watched.has_pipe);
-        assert_eq!(list_watched(own(), "23 0x0 0x0 0x0"), None);
+        assert_eq!(WatchCall::parse("23 0x0 0x0 0x0"), None);
     }
 }
