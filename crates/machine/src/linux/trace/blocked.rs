@@ -8,7 +8,7 @@ use super::super::capture::read_file;
 use super::super::peers::{SocketPeers, parse_inode};
 use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
-use super::watched::WatchCall;
+use super::watched::{WatchCall, read_descriptor_target};
 use pinwise_sched::{BlockedIn, DATABASE_LOCK};
 
 /// Stack pointers below this are those of 32-bit programs, which have other numbers of system
@@ -307,12 +307,6 @@ fn classify_file(link: &str) -> BlockedIn {
         _ if link.starts_with("anon_inode:") => BlockedIn::Events,
         _ => BlockedIn::OtherCall,
     }
-}
-
-pub(super) fn read_descriptor_target(found: ExistingThread, descriptor: u64) -> Option<String> {
-    let link = format!("/proc/{}/fd/{descriptor}", found.process);
-    let target = std::fs::read_link(Path::new(&link)).ok()?;
-    Some(target.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

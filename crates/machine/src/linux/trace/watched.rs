@@ -5,7 +5,6 @@ use std::path::Path;
 use super::super::capture::read_file;
 use super::super::peers::{Watched, parse_inode};
 use super::super::sys;
-use super::blocked::read_descriptor_target;
 use super::threads::ExistingThread;
 
 /// Limits the descriptors that are looked at.
@@ -64,6 +63,12 @@ impl WatchCall {
         }
         Some(watched)
     }
+}
+
+pub(super) fn read_descriptor_target(found: ExistingThread, descriptor: u64) -> Option<String> {
+    let link = format!("/proc/{}/fd/{descriptor}", found.process);
+    let target = std::fs::read_link(Path::new(&link)).ok()?;
+    Some(target.to_string_lossy().into_owned())
 }
 
 /// The descriptors in an epoll instance, by `/proc/PID/fdinfo`: lines such as
