@@ -23,6 +23,7 @@ mod jitter;
 mod ledger;
 mod links;
 pub mod live;
+mod netlink;
 mod numa_maps;
 mod output;
 mod peers;

@@ -9,9 +9,9 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use super::super::netlink::{self, Netlink};
 use super::super::sys;
 
 /// `CN_IDX_PROC`, `CN_VAL_PROC` and the multicast group, of `linux/connector.h`.
@@ -40,7 +40,7 @@ const QUEUE_BYTES: libc::c_int = 4 << 20;
 /// A socket that reports processes.
 #[derive(Debug)]
 pub(super) struct Connector {
-    socket: OwnedFd,
+    socket: Netlink,
     buffers: Box<[[u8; MAX_DATAGRAM_BYTES]; AT_ONCE]>,
 }
 
@@ -50,29 +50,19 @@ impl Connector {
     /// # Errors
     /// If the kernel has no connector or does not permit it.
     pub(super) fn open() -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: plain integers; the new descriptor is ours alone.
-        let socket = unsafe {
-            let fd = sys::check(libc::socket(
-                libc::PF_NETLINK,
-                kind,
-                libc::NETLINK_CONNECTOR,
-            ))?;
-            OwnedFd::from_raw_fd(fd)
-        };
         let mut connector = Self {
-            socket,
+            socket: Netlink::open(libc::NETLINK_CONNECTOR)?,
             buffers: Box::new([[0; MAX_DATAGRAM_BYTES]; AT_ONCE]),
         };
         connector.set_filter(false)?;
-        connector.enlarge_queue();
-        connector.bind()?;
+        connector.socket.enlarge_queue(QUEUE_BYTES);
+        connector.socket.bind(PROCESSES)?;
         connector.subscribe()?;
         Ok(connector)
     }
 
     pub(super) fn descriptor(&self) -> libc::c_int {
-        self.socket.as_raw_fd()
+        self.socket.descriptor()
     }
 
     /// Lets only requested events through: execs, and changes of user if `with_users`.
@@ -109,63 +99,13 @@ impl Connector {
             len: libc::c_ushort::try_from(program.len()).unwrap_or(0),
             filter: program.as_mut_ptr(),
         };
-        self.set_option(libc::SO_ATTACH_FILTER, &program)
-    }
-
-    /// Enlarges the queue if permitted; the default works as well.
-    fn enlarge_queue(&self) {
-        if self.set_option(libc::SO_RCVBUFFORCE, &QUEUE_BYTES).is_err() {
-            let _ = self.set_option(libc::SO_RCVBUF, &QUEUE_BYTES);
-        }
-    }
-
-    fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the kernel reads as many bytes as said, and what the value
-        // points to outlives the call.
-        sys::check(unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                std::ptr::from_ref(value).cast(),
-                libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0),
-            )
-        })?;
-        Ok(())
-    }
-
-    fn bind(&self) -> io::Result<()> {
-        // SAFETY: the address is plain integers, for which zeros are valid.
-        let mut address: libc::sockaddr_nl = unsafe { MaybeUninit::zeroed().assume_init() };
-        address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or(0);
-        address.nl_groups = PROCESSES;
-        // SAFETY: the address has the length passed and outlives the call.
-        sys::check(unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                (&raw const address).cast(),
-                libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).unwrap_or(0),
-            )
-        })?;
-        Ok(())
+        self.socket.set_option(libc::SO_ATTACH_FILTER, &program)
     }
 
     /// Requests events and waits for the answer, which does not come if this process is in
     /// namespaces of its own.
     fn subscribe(&mut self) -> io::Result<()> {
-        let message = make_subscription();
-        // SAFETY: the buffer has the length passed.
-        let sent = unsafe {
-            libc::send(
-                self.socket.as_raw_fd(),
-                message.as_ptr().cast(),
-                message.len(),
-                0,
-            )
-        };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        self.socket.send(&make_subscription())?;
         let end = sys::monotonic() + ANSWER_TIMEOUT;
         loop {
             let remaining = end.saturating_sub(sys::monotonic());
@@ -239,7 +179,7 @@ impl Connector {
         // of the length given, which outlive the call.
         let received = unsafe {
             libc::recvmmsg(
-                self.socket.as_raw_fd(),
+                self.descriptor(),
                 messages.as_mut_ptr(),
                 libc::c_uint::try_from(AT_ONCE).unwrap_or(0),
                 0,
@@ -267,19 +207,14 @@ impl Connector {
 
 /// Makes the message that requests events: `nlmsghdr`, `cn_msg`, the operation.
 fn make_subscription() -> Vec<u8> {
-    let length = u32::try_from(EVENT_AT + 4).unwrap_or(0);
-    let done = u16::try_from(libc::NLMSG_DONE).unwrap_or(0);
-    let mut message = Vec::with_capacity(EVENT_AT + 4);
-    message.extend(length.to_ne_bytes());
-    message.extend(done.to_ne_bytes());
-    message.extend([0; 10]);
-    message.extend(PROCESSES.to_ne_bytes());
-    message.extend(PROCESSES.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend(4u16.to_ne_bytes());
-    message.extend([0; 2]);
-    message.extend(LISTEN.to_ne_bytes());
-    message
+    let mut body = Vec::new();
+    body.extend(PROCESSES.to_ne_bytes());
+    body.extend(PROCESSES.to_ne_bytes());
+    body.extend([0; 8]);
+    body.extend(4u16.to_ne_bytes());
+    body.extend([0; 2]);
+    body.extend(LISTEN.to_ne_bytes());
+    netlink::make_message(u16::try_from(libc::NLMSG_DONE).unwrap_or(0), 0, &body)
 }
 
 fn read_word(bytes: &[u8], at: usize) -> Option<u32> {

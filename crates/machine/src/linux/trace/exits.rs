@@ -5,15 +5,12 @@
 //! nothing is reported. The kernel reports every thread of the machine, so reports that are not
 //! asked for are dropped after a while.
 
-#![expect(unsafe_code, reason = "sockets of this family have no safe form")]
-
 use std::collections::HashMap;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::super::sys;
+use super::super::netlink::{Netlink, make_attribute, parse_attributes};
+use super::super::{netlink, sys};
 use super::threads;
 use pinwise_sched::Tid;
 
@@ -60,7 +57,7 @@ pub(super) struct LastFigures {
 /// Reports of recently ended threads.
 #[derive(Debug)]
 pub(super) struct Exits {
-    socket: OwnedFd,
+    socket: Netlink,
     buffer: Box<[u8; MAX_MESSAGE_BYTES]>,
     young: HashMap<Tid, LastFigures>,
     old: HashMap<Tid, LastFigures>,
@@ -80,12 +77,16 @@ impl Exits {
         let controller = u16::try_from(libc::GENL_ID_CTRL).ok()?;
         let name = make_attribute(FAMILY_NAME, b"TASKSTATS\0");
         exits
+            .socket
             .send(&make_message(controller, GET_FAMILY, &name))
             .ok()?;
         let family = exits.wait_for_answer(parse_family)?;
         let cpus = format!("{}\0", threads::online_cpus());
         let register = make_attribute(REGISTER_CPUS, cpus.as_bytes());
-        exits.send(&make_message(family, GET, &register)).ok()?;
+        exits
+            .socket
+            .send(&make_message(family, GET, &register))
+            .ok()?;
         (exits.wait_for_answer(parse_error)? == 0).then_some(exits)
     }
 
@@ -97,7 +98,7 @@ impl Exits {
             self.aged = now;
         }
         loop {
-            match self.receive() {
+            match self.socket.receive(&mut self.buffer[..]) {
                 Ok(Some(length)) => {
                     let last = parse_last_figures(&self.buffer[..length]);
                     self.young.extend(last);
@@ -119,49 +120,13 @@ impl Exits {
         self.young.remove(&thread).or(old)
     }
 
-    fn send(&self, message: &[u8]) -> io::Result<()> {
-        // SAFETY: the buffer has the length passed.
-        let sent = unsafe {
-            libc::send(
-                self.socket.as_raw_fd(),
-                message.as_ptr().cast(),
-                message.len(),
-                0,
-            )
-        };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
-    }
-
-    /// Receives one message into the buffer; returns its length, `None` if there is none.
-    fn receive(&mut self) -> io::Result<Option<usize>> {
-        // SAFETY: the buffer has the length passed.
-        let received = unsafe {
-            libc::recv(
-                self.socket.as_raw_fd(),
-                self.buffer.as_mut_ptr().cast(),
-                MAX_MESSAGE_BYTES,
-                libc::MSG_DONTWAIT,
-            )
-        };
-        match usize::try_from(received) {
-            Ok(length) => Ok(Some(length.min(MAX_MESSAGE_BYTES))),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.raw_os_error() == Some(libc::ENOBUFS) => Err(error),
-                _ => Ok(None),
-            },
-        }
-    }
-
     /// Waits for the first message that `parse` accepts.
     fn wait_for_answer<T>(&mut self, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         let end = sys::monotonic() + ANSWER_TIMEOUT;
         loop {
             let left = end.checked_sub(sys::monotonic())?;
-            sys::poll([self.socket.as_raw_fd()], Some(left));
-            if let Ok(Some(length)) = self.receive()
+            sys::poll([self.socket.descriptor()], Some(left));
+            if let Ok(Some(length)) = self.socket.receive(&mut self.buffer[..])
                 && let Some(answer) = parse(&self.buffer[..length])
             {
                 return Some(answer);
@@ -170,68 +135,17 @@ impl Exits {
     }
 }
 
-fn open_socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain integers, and an address for which zeros are valid; the new
-    // descriptor is ours alone.
-    unsafe {
-        let fd = sys::check(libc::socket(libc::PF_NETLINK, kind, libc::NETLINK_GENERIC))?;
-        let socket = OwnedFd::from_raw_fd(fd);
-        let length = |bytes: usize| libc::socklen_t::try_from(bytes).unwrap_or(0);
-        let queue = QUEUE_BYTES;
-        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            let set = libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                option,
-                (&raw const queue).cast(),
-                length(size_of::<libc::c_int>()),
-            );
-            if set == 0 {
-                break;
-            }
-        }
-        let mut address: libc::sockaddr_nl = MaybeUninit::zeroed().assume_init();
-        address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or(0);
-        let bytes = length(size_of::<libc::sockaddr_nl>());
-        sys::check(libc::bind(fd, (&raw const address).cast(), bytes))?;
-        Ok(socket)
-    }
+fn open_socket() -> io::Result<Netlink> {
+    let socket = Netlink::open(libc::NETLINK_GENERIC)?;
+    socket.enlarge_queue(QUEUE_BYTES);
+    socket.bind(0)?;
+    Ok(socket)
 }
 
-/// Makes a message that requests an answer: `nlmsghdr`, `genlmsghdr`, an attribute.
+/// Makes a message that requests an answer: the headers, an attribute.
 fn make_message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(20 + attribute.len()).unwrap_or(0);
-    let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap_or(0);
-    let mut message = Vec::new();
-    message.extend(length.to_ne_bytes());
-    message.extend(family.to_ne_bytes());
-    message.extend(flags.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend([command, 1, 0, 0]);
-    message.extend(attribute);
-    message
-}
-
-/// Makes an `nlattr`, padded to a multiple of four bytes.
-fn make_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = length.to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
-/// Parses attributes up to the first invalid one.
-fn parse_attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
-        let kind = u16::from_ne_bytes(*bytes.get(2..)?.first_chunk()?);
-        let value = bytes.get(4..length)?;
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind & 0x3fff, value))
-    })
+    let body = [&[command, 1, 0, 0], attribute].concat();
+    netlink::make_message(family, libc::NLM_F_REQUEST | libc::NLM_F_ACK, &body)
 }
 
 /// Parses the controller's answer: the number of taskstats' family.
