@@ -1,6 +1,7 @@
-//! Finds the peers of TCP sockets in the kernel's lists: the user at the other end of a local
-//! connection (internet sockets have no `SO_PEERCRED`), and what a blocked thread's socket is
-//! connected to.
+//! Finds the peers of sockets in the kernel's lists: the user at the other end of a local connection
+//! (internet sockets have no `SO_PEERCRED`), and what a blocked thread's socket is connected to.
+
+mod local;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use super::capture::list_names;
+use local::LocalSocket;
 
 /// The lists of a process's network namespace (`proc_net(5)`).
 const TCP: [&str; 2] = ["tcp", "tcp6"];
@@ -24,8 +26,11 @@ const MAX_DESCRIPTORS: usize = 4096;
 const MAX_SETS: usize = 64;
 /// Servers of a process that are named together.
 const MAX_SERVERS: usize = 2;
-/// The flag of a Unix-domain socket that accepts connections (`__SO_ACCEPTCON`).
-const ACCEPTS: u32 = 0x10000;
+/// Parts of the names of sockets that bring requests and events, as those of clients do: buses and
+/// displays.
+const BRING_EVENTS: [&str; 4] = ["/dbus", "/bus", "/.X11-unix", "/wayland-"];
+/// The sockets that take the output of a service, which nobody waits for.
+const JOURNAL: &str = "/run/systemd/journal/";
 
 /// A line of such a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,21 +130,22 @@ pub(super) struct Watched {
 pub(super) struct KnownSet {
     /// How often a thread waited for their events.
     waits: u32,
-    /// What the sockets are connected to: `127.0.0.1:9911`, of a server `clients of port 8080`, or
-    /// both. `None` without such sockets.
+    /// What the sockets are connected to: `127.0.0.1:9911` or `/run/server`, of a server `clients
+    /// of port 8080`, or both. `None` without such sockets.
     pub(super) peers: Option<Box<str>>,
     /// Is a pipe watched?
     pub(super) has_pipe: bool,
 }
 
 impl SocketPeers {
-    /// What a process's TCP socket with this inode is connected to: the address of a server,
+    /// What a process's socket with this inode is connected to: the address or path of a server,
     /// `clients of port 8080`, or the port of a socket that listens.
     pub(super) fn describe(&mut self, process: i32, inode: u64) -> Option<Box<str>> {
         let known = self.processes.entry(process).or_default();
         if !known.peers.contains_key(&inode) && known.reads < MAX_READS {
             known.reads += 1;
             known.peers = describe_sockets(&list_sockets(process).collect::<Vec<_>>());
+            known.peers.extend(describe_local_sockets(&local::list()));
         }
         known.peers.get(&inode).cloned()
     }
@@ -177,11 +183,12 @@ fn describe_process(process: i32, own: &BTreeSet<u64>) -> Option<Box<str>> {
         return None;
     }
     let sockets: Vec<Socket> = list_sockets(process).collect();
-    let listens_locally = || {
-        let servers = list_local_servers(process);
-        servers.iter().any(|inode| own.contains(inode))
+    let internet = sockets.iter().map(|socket| socket.inode).collect();
+    let local = match own.is_subset(&internet) {
+        true => BTreeMap::new(),
+        false => local::list(),
     };
-    describe_together(&sockets, own, listens_locally)
+    describe_together(&sockets, &local, own)
 }
 
 /// The sockets among the descriptors of a process.
@@ -195,45 +202,96 @@ fn list_inodes(process: i32) -> BTreeSet<u64> {
     links.collect()
 }
 
-/// Unix-domain sockets that accept connections.
-fn list_local_servers(process: i32) -> Vec<u64> {
-    #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
-    let text = std::fs::read_to_string(format!("/proc/{process}/net/unix")).unwrap_or_default();
-    let parse = |line: &str| {
-        let mut words = line.split_ascii_whitespace().skip(3);
-        let flags = u32::from_str_radix(words.next()?, 16).ok()?;
-        let inode = words.nth(2)?.parse().ok()?;
-        (flags & ACCEPTS != 0).then_some(inode)
-    };
-    text.lines().filter_map(parse).collect()
-}
-
 fn describe_together(
     sockets: &[Socket],
+    local: &BTreeMap<u64, LocalSocket>,
     own: &BTreeSet<u64>,
-    listens_locally: impl FnOnce() -> bool,
 ) -> Option<Box<str>> {
     let ports = list_served_ports(sockets);
     let mut served: Option<u16> = None;
-    let mut servers: BTreeMap<SocketAddr, usize> = BTreeMap::new();
+    let mut servers: BTreeMap<Server<'_>, usize> = BTreeMap::new();
     for socket in sockets.iter().filter(|socket| own.contains(&socket.inode)) {
         let port = socket.local.port();
         if socket.listens || ports.contains(&port) {
             served = Some(served.map_or(port, |first| first.min(port)));
         } else {
-            *servers.entry(socket.remote).or_default() += 1;
+            *servers.entry(Server::Address(socket.remote)).or_default() += 1;
         }
     }
-    let mut servers: Vec<(SocketAddr, usize)> = servers.into_iter().collect();
+    let mut served_locally = None;
+    for inode in own {
+        match find_local_peer(local, *inode) {
+            Some(LocalPeer::Server(name)) => {
+                *servers.entry(Server::Local(name)).or_default() += 1;
+            }
+            Some(LocalPeer::Listens(name) | LocalPeer::Clients(name)) => {
+                served_locally.get_or_insert(name);
+            }
+            None => {}
+        }
+    }
+    let mut servers: Vec<(Server<'_>, usize)> = servers.into_iter().collect();
     servers.sort_by_key(|(server, connections)| (std::cmp::Reverse(*connections), *server));
     let servers = servers.iter().take(MAX_SERVERS);
     let mut named: Vec<String> = servers.map(|(server, _)| server.to_string()).collect();
-    match served {
-        Some(port) => named.push(format!("clients of port {port}")),
-        None if listens_locally() => named.push("clients of a local socket".to_owned()),
-        None => {}
+    match (served, served_locally) {
+        (Some(port), _) => named.push(format!("clients of port {port}")),
+        (None, Some(name)) => named.push(format!("clients of {name}")),
+        (None, None) => {}
     }
     (!named.is_empty()).then(|| named.join(" or ").into())
+}
+
+/// What a client is connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Server<'a> {
+    Address(SocketAddr),
+    Local(&'a str),
+}
+
+impl std::fmt::Display for Server<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Local(name) => f.write_str(name),
+        }
+    }
+}
+
+/// What a Unix-domain socket is connected to, by name.
+enum LocalPeer<'a> {
+    Server(&'a str),
+    Clients(&'a str),
+    Listens(&'a str),
+}
+
+/// `None` without a name: of a pair of sockets, for example.
+fn find_local_peer(local: &BTreeMap<u64, LocalSocket>, inode: u64) -> Option<LocalPeer<'_>> {
+    let socket = local.get(&inode)?;
+    if let Some(name) = socket.name.as_deref() {
+        return Some(match socket.listens {
+            true => LocalPeer::Listens(name),
+            false => LocalPeer::Clients(name),
+        });
+    }
+    let name = local.get(&socket.peer?)?.name.as_deref()?;
+    match BRING_EVENTS.iter().any(|part| name.contains(part)) {
+        true => Some(LocalPeer::Clients(name)),
+        false => (!name.starts_with(JOURNAL)).then_some(LocalPeer::Server(name)),
+    }
+}
+
+fn describe_local_sockets(
+    local: &BTreeMap<u64, LocalSocket>,
+) -> impl Iterator<Item = (u64, Box<str>)> {
+    local.keys().filter_map(|inode| {
+        let peer = match find_local_peer(local, *inode)? {
+            LocalPeer::Server(name) => name.into(),
+            LocalPeer::Clients(name) => format!("clients of {name}").into(),
+            LocalPeer::Listens(name) => format!("{name} (new connections)").into(),
+        };
+        Some((*inode, peer))
+    })
 }
 
 /// The ports at which clients connect: their sockets have the same local port.
@@ -371,17 +429,35 @@ mod tests {
             socket(5, "10.0.0.1:4003", "10.0.0.3:9911"),
             socket(6, "10.0.0.1:4004", "10.0.0.4:1"),
         ];
-        let describe = |own: &[u64], listens_locally: bool| {
+        let local = |name: Option<&str>, peer: u64, listens: bool| LocalSocket {
+            name: name.map(Into::into),
+            peer: Some(peer).filter(|peer| *peer != 0),
+            listens,
+        };
+        let locals = BTreeMap::from([
+            (10, local(Some("/run/own"), 0, true)),
+            (11, local(None, 12, false)),
+            (12, local(Some("/run/postgresql/.s.PGSQL.5432"), 11, false)),
+            (13, local(None, 14, false)),
+            (14, local(None, 13, false)),
+            (15, local(None, 16, false)),
+            (16, local(Some("/run/dbus/system_bus_socket"), 15, false)),
+            (17, local(None, 18, false)),
+            (18, local(Some("/run/systemd/journal/stdout"), 17, false)),
+        ]);
+        let describe = |own: &[u64]| {
             let own = own.iter().copied().collect();
-            let text = describe_together(&sockets, &own, || listens_locally);
+            let text = describe_together(&sockets, &locals, &own);
             text.unwrap_or_default().to_string()
         };
-        assert_eq!(describe(&[1, 2], false), "clients of port 80");
-        assert_eq!(describe(&[3], false), "10.0.0.2:5432");
+        assert_eq!(describe(&[1, 2]), "clients of port 80");
+        assert_eq!(describe(&[3]), "10.0.0.2:5432");
         let proxy = "10.0.0.3:9911 or 10.0.0.2:5432 or clients of port 80";
-        assert_eq!(describe(&[2, 3, 4, 5], false), proxy);
-        assert_eq!(describe(&[], true), "clients of a local socket");
-        assert_eq!(describe(&[7], false), "");
+        assert_eq!(describe(&[2, 3, 4, 5]), proxy);
+        assert_eq!(describe(&[10]), "clients of /run/own");
+        assert_eq!(describe(&[7, 11, 13, 17]), "/run/postgresql/.s.PGSQL.5432");
+        assert_eq!(describe(&[15]), "clients of /run/dbus/system_bus_socket");
+        assert_eq!(describe(&[7, 13, 17]), "");
     }
 
     #[test]
@@ -390,13 +466,7 @@ mod tests {
         let at = listener.local_addr().unwrap();
         let _client = TcpStream::connect(at).unwrap();
         let process = i32::try_from(std::process::id()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let local = folder.path().join("socket");
-        let _local = std::os::unix::net::UnixListener::bind(&local).unwrap();
-        assert!(list_inodes(process).len() >= 3);
-        let own = list_inodes(process);
-        let servers = list_local_servers(process);
-        assert!(servers.iter().any(|inode| own.contains(inode)));
+        assert!(list_inodes(process).len() >= 2);
         // Other tests of this process have sockets, too.
         let mut peers = SocketPeers::default();
         assert!(peers.look_up_set(process, 0, || None).peers.is_some());

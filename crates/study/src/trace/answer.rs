@@ -126,13 +126,21 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
     })
 }
 
-/// The server whose answers threads mostly waited for.
-fn find_server(record: &TraceRecord, what: &BlockedIn) -> Option<SocketAddr> {
+/// The server whose answers threads mostly waited for: an address, or the name of a local socket.
+fn find_server<'a>(record: &'a TraceRecord, what: &BlockedIn) -> Option<&'a str> {
     if !matches!(what, BlockedIn::Events | BlockedIn::Socket) {
         return None;
     }
-    let place = waiters::main_place(&record.blocked, what);
-    place.split(" or ").next()?.parse().ok()
+    let first = waiters::main_place(&record.blocked, what)
+        .split(" or ")
+        .next()?;
+    let is_server = is_local_socket(first) || first.parse::<SocketAddr>().is_ok();
+    (is_server && !serves(first)).then_some(first)
+}
+
+/// Is this the name of a Unix-domain socket, a path or an abstract one?
+fn is_local_socket(server: &str) -> bool {
+    server.starts_with(['/', '@'])
 }
 
 /// Does it serve requests for a notable part of its time, and waits for more of them else?

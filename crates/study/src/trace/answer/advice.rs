@@ -4,7 +4,7 @@ use super::super::blocking::{
     advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks,
 };
 use super::cause::{Cause, QueuedBy, Times};
-use super::{RUNS, find_mask, find_nice, find_server, runs_requests};
+use super::{RUNS, find_mask, find_nice, find_server, is_local_socket, runs_requests};
 use pinwise_record::{BlockedIn, TraceRecord, TraceSource, TraceTier};
 
 /// What to do about it: the advice of the finding on it, or how to see more.
@@ -103,6 +103,9 @@ fn advise_on_wait(record: &TraceRecord, times: &Times, what: &BlockedIn) -> Opti
         (BlockedIn::Condition | BlockedIn::Lock, _) => advise_on_threads(record),
         (BlockedIn::Child, _) if times.ran_s < RUNS * times.all_s() => advise_calls(record),
         (BlockedIn::Child, _) => advise_profile(record, "its children run", ""),
+        (_, Some(server)) if is_local_socket(server) => Some(format!(
+            "Look at the program that answers at {server}, which is named by: ss -xlp src {server}"
+        )),
         (_, Some(server)) => Some(format!(
             "Look at what answers at {server}; the connections: ss -tunp dst {server}"
         )),

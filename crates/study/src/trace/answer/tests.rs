@@ -498,6 +498,12 @@ fn a_client_is_held_up_by_its_server() {
     conclude(&mut record);
     let start = "Held up by waiting for 10.0.0.2:5432: it spent ";
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
+    let local = "/run/postgresql/.s.PGSQL.5432";
+    name_places(&mut record, local);
+    conclude(&mut record);
+    let sentence =
+        format!("Held up by waiting for {local}: it spent 99.8 % of its time waiting for it.");
+    check(&record, &sentence, &format!("ss -xlp src {local}"));
     name_places(&mut record, "a row or table lock of PostgreSQL");
     conclude(&mut record);
     let start = "Held up by waiting for a row or table lock of PostgreSQL: it spent ";
