@@ -254,6 +254,10 @@ impl Samples {
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
 
+/// Samples per second of a thread's CPU time, unless others are asked for: a prime number, so that
+/// they do not keep step with what programs do every millisecond.
+pub const SAMPLES_PER_S: u32 = 997;
+
 #[cfg(test)]
 mod tests {
     use super::*;

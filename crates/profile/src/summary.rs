@@ -126,12 +126,6 @@ impl Profile {
         }
         builder.finish(runs, bounds)
     }
-
-    /// Share of its time right after a spin hint; `None` if it has no time.
-    #[must_use]
-    pub fn waiting_share(&self) -> Option<f64> {
-        self.waits.share_of(self.total)
-    }
 }
 
 /// Sums while samples are counted.

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::files::NamedFile;
 use crate::cli::values::parse_tag;
-use pinwise_profile::Event;
+use pinwise_profile::{Event, SAMPLES_PER_S};
 
 /// How samples are made.
 #[derive(Debug, Args)]
 pub struct SamplingArgs {
     /// Samples per second of CPU time of a thread
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000), default_value = "997")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000), default_value_t = SAMPLES_PER_S)]
     pub hz: u32,
     /// Sampling event [default: cycles if there are hardware counters, else
     /// cpu-clock]

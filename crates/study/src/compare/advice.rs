@@ -6,6 +6,7 @@ use crate::launchers;
 use pinwise_format::{lower_first, percent};
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
+use pinwise_profile::SAMPLES_PER_S;
 use pinwise_record::{
     Arm, CommandRecord, Comparison, ComponentRecord, ContrastRecord, RunRecord, Severity, Stopped,
     replace_effort,
@@ -284,8 +285,6 @@ pub(super) fn command_that_decides(
 
 /// CPU time of a profile, at least and at most, seconds.
 const PROFILED_S: [f64; 2] = [3.0, 60.0];
-/// Samples per second of CPU time.
-const SAMPLES_PER_S: f64 = 997.0;
 /// The error of the difference of two profiles, at 95 %, is to be this part of it.
 const PROFILED_ERROR: f64 = 0.4;
 /// A trace sees too little of a shorter run, seconds.
@@ -336,7 +335,7 @@ fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecor
     // Counts of samples vary like Poisson's.
     let samples = 2.0 * (1.96 / (PROFILED_ERROR * cpu.ratio.ln())).powi(2);
     let [least_s, most_s] = PROFILED_S;
-    let runs = ((samples / SAMPLES_PER_S).clamp(least_s, most_s) / cpu_s).ceil();
+    let runs = ((samples / f64::from(SAMPLES_PER_S)).clamp(least_s, most_s) / cpu_s).ceil();
     let profile = |arm: &Arm| {
         let program = program(arm)?;
         Some(format!(

@@ -12,14 +12,13 @@ use super::claim::{Claim, experiment};
 use crate::is_interrupt;
 use crate::profile::{ProfilePlan, Units, run};
 use pinwise_machine::{Prober, Request, Sampler, Subject};
+use pinwise_profile::SAMPLES_PER_S;
 use pinwise_record::{
     ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
     TraceSource,
 };
 use pinwise_workload::{Command, Workload};
 
-/// Samples per second: enough for hundreds in a second of spinning.
-const HZ: u32 = 997;
 /// Time-out of a run.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The claim holds if at least this share of the added time is spent in hints.
@@ -184,7 +183,7 @@ fn profile_replay(
         },
         thread: None,
         event: None,
-        hz: HZ,
+        hz: SAMPLES_PER_S,
         stacks: pinwise_profile::Stacks::FramePointers,
         limit: None,
         runs: 1,
