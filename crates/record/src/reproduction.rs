@@ -24,6 +24,9 @@ pub struct Reproduction {
     pub counts: ClaimCounts,
     /// The conclusion, in a sentence.
     pub sentence: String,
+    /// What to do next.
+    #[serde(default)]
+    pub advice: String,
     /// Was it stopped before its end?
     pub interrupted: bool,
     /// Time from start to end, seconds.
@@ -106,6 +109,10 @@ pub struct ClaimRecord {
     pub measured_high: Option<f64>,
     /// Unit of the figures: `%` of change, `s`, `ms`, `ns`.
     pub unit: String,
+    /// How far off the result may be, such as `0.5 ms`, or `direction` if only that counts; `null`
+    /// if a condition was tested, which `why` names, and if nothing was.
+    #[serde(default)]
+    pub tolerance: Option<String>,
     /// The result of testing it.
     pub verdict: ClaimVerdict,
     /// The reason for the verdict.
@@ -142,6 +149,21 @@ impl Reproduction {
         match claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted) {
             Some(claim) => format!("{sentence}. Contradicted: {}.", claim.claim),
             None => format!("{sentence}."),
+        }
+    }
+
+    /// Reproducing the same reports on this machine or simulated: whichever this was not.
+    #[must_use]
+    pub fn next_step(&self) -> String {
+        let name = match self.reports.as_slice() {
+            [only] => only.name.as_str(),
+            _ => "--all",
+        };
+        match self.simulated {
+            true => format!("Test them on this machine: pinwise reproduce {name}"),
+            false => {
+                format!("Simulate the reports' machines: pinwise reproduce {name} --simulated")
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reproduced field reports as text: what was reported, the result here, and the reason.
 
 use super::Palette;
+use super::comparison::next_step;
 use super::style::{paragraph, visible};
 use pinwise_record::{ClaimRecord, ClaimVerdict, ExperimentRecord, Reproduction};
 
@@ -50,11 +51,11 @@ pub fn render_reproduction(record: &Reproduction, palette: Palette) -> String {
         }
         out += "\n";
     }
-    out += &paragraph("", "", &record.verdict());
     if record.interrupted {
-        out += "\nInterrupted: showing finished experiments.";
+        out += "Interrupted: showing finished experiments.\n";
     }
-    out + "\n"
+    out += &palette.strong(&paragraph("", "", &visible(&record.sentence)));
+    out + "\n" + &next_step(&visible(&record.advice), &[])
 }
 
 fn describe_experiment(experiment: &ExperimentRecord, palette: Palette) -> String {

@@ -265,6 +265,7 @@ fn open_record(settings: &Settings, simulated: bool) -> Reproduction {
         reports: Vec::new(),
         counts: ClaimCounts::default(),
         sentence: String::new(),
+        advice: String::new(),
         interrupted: false,
         elapsed_s: 0.0,
     }
@@ -300,6 +301,7 @@ fn close_record(mut record: Reproduction) -> Reproduction {
     }
     record.counts = counts;
     record.sentence = record.verdict();
+    record.advice = record.next_step();
     record
 }
 

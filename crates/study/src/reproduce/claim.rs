@@ -68,6 +68,7 @@ impl Claim {
                 measured_low: None,
                 measured_high: None,
                 unit: String::new(),
+                tolerance: None,
                 verdict: ClaimVerdict::NotHere,
                 why: String::new(),
             },
@@ -115,6 +116,15 @@ impl Claim {
             "%" => format!("{} points off", round_figure(difference)),
             unit => format!("{} {unit} off", round_figure(difference)),
         };
+        let allowed = |most: f64| match unit.as_str() {
+            "%" => format!("{most} points"),
+            unit => format!("{most} {unit}"),
+        };
+        self.record.tolerance = Some(match judge {
+            Judge::Within(most) => allowed(most),
+            Judge::Size(most) => format!("{}, same direction", allowed(most)),
+            Judge::Direction => "direction".to_owned(),
+        });
         let is_same_direction = direction(result.value) == direction(reported);
         let (holds, why) = match judge {
             Judge::Within(most) => (difference <= most, format!("{distance}, {most} allowed")),
