@@ -12,15 +12,17 @@ use crate::cli::Exit;
 use crate::cli::args::{Global, SpinScanArgs, UnknownGap};
 use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
-use crate::cli::opening::open_store;
+use crate::cli::opening::{open_store, open_store_to_read};
 use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
 use pinwise_code::Arch;
 use pinwise_code::elf::{self, Binary};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Probe, Prober};
-use pinwise_record::{ScanChip, SkippedFile, SpinScan};
-use pinwise_spin::chips::chip;
+use pinwise_record::{
+    CodeArch, HostRecord, Kind, ScanChip, SkippedFile, SpinPauseRecord, SpinScan,
+};
+use pinwise_spin::chips::{Chip, chip};
 use pinwise_study::spin::probe_median;
 use pinwise_study::spin::scan::{
     GapLimit, ScanOptions, describe_chip, look_up_this_chip, scan_binaries,
@@ -56,15 +58,11 @@ pub(super) fn scan(
 ) -> anyhow::Result<Exit> {
     let store = open_store(global)?;
     let mut chips = choose_chips(args)?;
-    let here = match args.here {
-        true => Some(describe_this_machine(
-            open_machine(global, 0, CycleCounting::IfCheap)?.as_mut(),
-        )?),
-        // A gate does not depend on the machine that it runs on, nor do chosen chips.
-        false if args.max_blind_gap.is_some() || !args.chips.is_empty() => None,
-        false => look_up_this_chip(&read_topology(global)?.identity),
-    };
+    let (here, model) = find_this_machine(global, args)?;
     chips.splice(0..0, here);
+    if let Some(model) = model.filter(|model| chips.iter().all(|chip| chip.id != model.id)) {
+        chips.insert(0, describe_chip(model));
+    }
     let limit = args.max_blind_gap.map(|gap| GapLimit {
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
         unknown_fails: args.unknown == UnknownGap::Fail,
@@ -72,6 +70,11 @@ pub(super) fn scan(
     let cpus = match args.cpu_count {
         Some(cpus) => cpus as u64,
         None => count_allowed_cpus(global)?,
+    };
+    let options = ScanOptions {
+        cpus,
+        limit,
+        assumed_as: model.map(|model| model.id),
     };
     let mut skipped = Vec::new();
     let binaries = args.binaries.iter().filter_map(|path| {
@@ -86,7 +89,7 @@ pub(super) fn scan(
         });
         None
     });
-    let mut record = scan_binaries(binaries, chips, ScanOptions { cpus, limit });
+    let mut record = scan_binaries(binaries, chips, options);
     record.skipped = skipped;
     warn_of_skipped(&record, terminal)?;
     (record.id, record.started) = new_id_and_start();
@@ -137,6 +140,52 @@ fn choose_chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
         }
     }
     Ok(found)
+}
+
+/// This machine among the chips: with its PAUSE as it was measured, else the known chip of its model.
+fn find_this_machine(
+    global: &Global,
+    args: &SpinScanArgs,
+) -> anyhow::Result<(Option<ScanChip>, Option<&'static Chip>)> {
+    if args.here {
+        let mut machine = open_machine(global, 0, CycleCounting::IfCheap)?;
+        return Ok((Some(describe_this_machine(machine.as_mut())?), None));
+    }
+    // A gate does not depend on the machine that it runs on, nor do chosen chips.
+    if args.max_blind_gap.is_some() || !args.chips.is_empty() {
+        return Ok((None, None));
+    }
+    let topology = read_topology(global)?;
+    Ok(match load_measured_pause(global, &topology) {
+        Some(here) => (Some(here), None),
+        None => (None, look_up_this_chip(&topology.identity)),
+    })
+}
+
+/// This machine's PAUSE by its newest stored `spin pause`, of the CPU with the longest. A store that
+/// cannot be read is reported later, when the scan is to be stored.
+fn load_measured_pause(global: &Global, topology: &Topology) -> Option<ScanChip> {
+    let spec = global.machine.to_string();
+    let host = HostRecord::new(spec, !global.machine.is_local(), topology);
+    let store = open_store_to_read(global).ok()??;
+    let found = store.find_newest_on_host(Kind::SpinPause.schema(), &host.name());
+    let record = found.ok()??.decode::<SpinPauseRecord>().ok()?;
+    let model = |host: &HostRecord| {
+        let machine = &host.machine;
+        let numbers = [machine.cpu_family, machine.cpu_model_number];
+        (numbers, machine.cpu_stepping, host.shape_hash.clone())
+    };
+    // A host of this name may be another machine by now. The probe of arm64 is not its hint.
+    if model(&record.host) != model(&host) || record.instruction != "PAUSE" {
+        return None;
+    }
+    let costs = record.cpus.iter().map(|cpu| cpu.pause_ns);
+    Some(ScanChip {
+        id: "here".to_owned(),
+        arch: CodeArch::X86_64,
+        pause_ns: costs.max_by(f64::total_cmp)?,
+        source: format!("measured by spin pause, record {}", record.id),
+    })
 }
 
 /// Measures this machine, on its first CPU.

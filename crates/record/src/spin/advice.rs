@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ProcessorRecord;
-use crate::{Entry, Header, StoredRecord};
-use pinwise_format::nanoseconds;
+use crate::{Answer, Entry, Header, StoredRecord};
+use pinwise_format::{grouped, nanoseconds};
 use pinwise_spin::advice::Advice;
 
 /// The costs of waiting on a machine, and values of settings that fit them.
@@ -31,9 +31,45 @@ pub struct SpinAdviceRecord {
     pub rule: String,
     /// One entry per setting.
     pub advice: Vec<AdviceRecord>,
+    /// The name of the machine whose wake-ups and switches were measured.
+    #[serde(default)]
+    pub measured_on: String,
+    /// How long to spin, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 impl SpinAdviceRecord {
+    /// Fills in the answer from its figures. Of another processor than that of the machine, it
+    /// holds only if waking costs as much there.
+    pub fn conclude(&mut self, is_other: bool) {
+        let (pauses, budget) = (grouped(self.budget_pauses), nanoseconds(self.budget_ns));
+        self.answer = match is_other {
+            true => {
+                let processor = match &self.processor.chip {
+                    Some(_) => format!("On {}", self.processor.name),
+                    None => format!("With a PAUSE of {}", nanoseconds(self.processor.pause_ns)),
+                };
+                Answer {
+                    sentence: format!(
+                        "{processor}, if parking and waking costs {budget} as on {}: spin for at most {pauses} PAUSEs.",
+                        self.measured_on
+                    ),
+                    advice: "Run it on that machine, to measure what waking costs there: pinwise spin advise".to_owned(),
+                }
+            }
+            false => Answer {
+                sentence: format!(
+                    "Spin for at most {pauses} PAUSEs: they take {}, what parking and waking costs here.",
+                    nanoseconds(self.pauses_ns())
+                ),
+                advice:
+                    "Find the algorithm that a program waits with: pinwise spin attach --pid PID"
+                        .to_owned(),
+            },
+        };
+    }
+
     /// How long the budget's PAUSEs take, ns: the budget, to a whole PAUSE.
     #[must_use]
     pub fn pauses_ns(&self) -> f64 {
@@ -44,12 +80,11 @@ impl SpinAdviceRecord {
 impl StoredRecord for SpinAdviceRecord {
     fn entry(&self) -> Entry {
         let title = format!("spin advise for {}", self.processor.name);
-        let verdict = format!(
-            "Spin for {} PAUSEs ({}) at most.",
-            self.budget_pauses,
-            nanoseconds(self.pauses_ns())
-        );
-        self.header.to_entry::<Self>(String::new(), title, verdict)
+        self.header.to_entry::<Self>(
+            self.measured_on.clone(),
+            title,
+            self.answer.sentence.clone(),
+        )
     }
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
-use crate::{Entry, Header, StoredRecord};
-use pinwise_format::{count_of, seconds};
+use crate::{Answer, Entry, Header, StoredRecord};
+use pinwise_format::{count_of, percent, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
 use pinwise_spin::prediction::{Hints, PauseCost, Prediction};
 
@@ -26,36 +26,94 @@ pub struct SpinPredictRecord {
     pub moves: Vec<MoveRecord>,
     /// Numbers of CPUs at which totals change, per algorithm, if several numbers were requested.
     pub cliffs: Vec<CliffsRecord>,
+    /// What spins longest, or changes most, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 impl StoredRecord for SpinPredictRecord {
     fn entry(&self) -> Entry {
-        let on = &self.processor.name;
+        let on = self.processor.short_name();
         let title = match &self.from {
-            Some(from) => format!("spin predict, from {} to {on}", from.name),
+            Some(from) => format!("spin predict, {} to {on}", from.short_name()),
             None => format!("spin predict on {on}"),
         };
         self.header
-            .to_entry::<Self>(String::new(), title, self.verdict())
+            .to_entry::<Self>(String::new(), title, self.answer.sentence.clone())
     }
 }
 
 impl SpinPredictRecord {
-    /// The result, in a line.
-    fn verdict(&self) -> String {
-        let spin_ms = |one: &PredictionRecord| one.total_ms.filter(|ms| *ms > 0.0 && !one.immune);
-        let known = self
-            .predictions
-            .iter()
-            .filter_map(|one| Some((one, spin_ms(one)?)));
-        let Some((longest, ms)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) else {
-            return "None of those that count PAUSEs spins for a known time.".to_owned();
+    /// Fills in the answer from its predictions.
+    pub fn conclude(&mut self) {
+        let sentence = match &self.from {
+            Some(from) => self.describe_move(from.short_name()),
+            None => self.describe_longest(),
+        };
+        let advice = "Find out which of them a program contains: pinwise spin scan PROGRAM";
+        self.answer = Answer {
+            sentence,
+            advice: advice.to_owned(),
+        };
+    }
+
+    /// The largest effect of moving. Algorithms that hardly depend on PAUSE come last.
+    fn describe_move(&self, from: &str) -> String {
+        let to = self.processor.short_name();
+        let first = self.moves.iter().find(|one| !one.immune);
+        let known = first.and_then(|one| Some((one, one.from_ms?, one.to_ms?)));
+        let Some((first, from_ms, to_ms)) = known.filter(|(_, from_ms, _)| *from_ms > 0.0) else {
+            return format!("Moving from {from} to {to} changes none of them by a known time.");
+        };
+        let cpus = count_of(first.cpus, "CPU", "CPUs");
+        let ratio = to_ms / from_ms;
+        let times = match ratio >= 1.0 {
+            true => format!("{ratio:.1} times as long"),
+            false => format!("{} as long", percent(ratio)),
         };
         format!(
-            "{} spins longest of those that count PAUSEs: {} with {}.",
-            longest.algorithm,
-            seconds(ms * 1e-3),
-            count_of(longest.cpus, "CPU", "CPUs")
+            "Moving from {from} to {to}, {} spins {times} with {cpus}: {} instead of {}.",
+            first.algorithm,
+            seconds(to_ms * 1e-3),
+            seconds(from_ms * 1e-3)
+        )
+    }
+
+    /// What spins longest, and what checks its lock least often, with the largest number of CPUs.
+    fn describe_longest(&self) -> String {
+        let processor = self.processor.short_name();
+        let cpus = self.predictions.iter().map(|one| one.cpus).max();
+        let longest = |figure: fn(&PredictionRecord) -> Option<f64>| {
+            let all = self.predictions.iter();
+            let known = all
+                .filter(|one| Some(one.cpus) == cpus)
+                .filter_map(|one| Some((one, figure(one).filter(|ms| *ms > 0.0)?)));
+            known.max_by(|a, b| a.1.total_cmp(&b.1))
+        };
+        let Some((most, ms)) = longest(|one| one.total_ms) else {
+            return format!("None of them spins for a known time on {processor}.");
+        };
+        let among = match self
+            .predictions
+            .iter()
+            .any(|one| one.algorithm != most.algorithm)
+        {
+            true => "spins longest before it parks",
+            false => "spins before it parks",
+        };
+        let gap = longest(|one| one.blind_gap_ms).map_or_else(String::new, |(blind, ms)| {
+            let name = match blind.algorithm == most.algorithm {
+                true => "it",
+                false => &blind.algorithm,
+            };
+            let most_ms = seconds(ms * 1e-3);
+            format!("; {name} checks the lock least often, up to {most_ms} apart")
+        });
+        format!(
+            "On {processor} with {}, {} {among}, {}{gap}.",
+            count_of(most.cpus, "CPU", "CPUs"),
+            most.algorithm,
+            seconds(ms * 1e-3)
         )
     }
 }
@@ -81,6 +139,12 @@ pub struct ProcessorRecord {
 }
 
 impl ProcessorRecord {
+    /// The id of its chip, else its name.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        self.chip.as_deref().unwrap_or(&self.name)
+    }
+
     /// The cost of PAUSE from its figures.
     #[must_use]
     pub const fn to_pause_cost(&self) -> PauseCost {

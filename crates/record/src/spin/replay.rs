@@ -1,10 +1,12 @@
 //! Real waiting, compared with its prediction, as a record.
 
+mod answer;
+
 use serde::{Deserialize, Serialize};
 
 use crate::host::HostRecord;
 use crate::named::open_enum;
-use crate::{Entry, Header, StoredRecord};
+use crate::{Answer, Entry, Header, StoredRecord};
 use pinwise_spin::lateness::ReleaseNotice;
 
 open_enum! {
@@ -55,6 +57,9 @@ pub struct SpinReplayRecord {
     pub algorithms: Vec<ReplayedAlgorithm>,
     /// The results, as sentences.
     pub conclusions: Vec<String>,
+    /// How late a released lock is noticed, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 open_enum! {
@@ -227,7 +232,7 @@ impl StoredRecord for SpinReplayRecord {
         self.header.to_entry::<Self>(
             self.host.name(),
             format!("spin replay {} of {}", self.experiment, names.join(", ")),
-            self.conclusions.first().cloned().unwrap_or_default(),
+            self.answer.sentence.clone(),
         )
     }
 }

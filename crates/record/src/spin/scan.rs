@@ -1,12 +1,13 @@
 //! The loops with spin-wait hints in binaries, as a record.
 
+mod answer;
+
 use serde::{Deserialize, Serialize};
 
 use super::attach::{MatchStrength, SpinKind};
 use crate::named::open_enum;
-use crate::{Entry, Header, StoredRecord};
+use crate::{Answer, Entry, Header, StoredRecord};
 use pinwise_code::Arch;
-use pinwise_format::{count, nanoseconds};
 
 open_enum! {
     /// How the answer treats loops whose gap the code does not show.
@@ -52,6 +53,13 @@ pub struct SpinScan {
     pub passed: Option<bool>,
     /// The loops, by file and address.
     pub loops: Vec<ScannedLoop>,
+    /// The id of the chip that this machine is by its model; `null` if its PAUSE is known by a
+    /// measurement (the chip `here`), if the model is unknown, and if chips or a limit were given.
+    #[serde(default)]
+    pub assumed_as: Option<String>,
+    /// Do loops check too seldom, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 impl StoredRecord for SpinScan {
@@ -59,25 +67,7 @@ impl StoredRecord for SpinScan {
         let files: Vec<&str> = self.binaries.iter().map(|one| one.path.as_str()).collect();
         let title = format!("spin scan {}", files.join(" "));
         self.header
-            .to_entry::<Self>(String::new(), title, self.verdict())
-    }
-}
-
-impl SpinScan {
-    /// The result, in a line.
-    fn verdict(&self) -> String {
-        let loops = count(self.loops.len(), "loop");
-        let failing = self.loops.iter().filter(|one| one.fails == Some(true));
-        match self.max_blind_gap_ns.map(nanoseconds) {
-            None => format!("{loops} with spin-wait hints."),
-            Some(limit) => format!(
-                "{} of {loops} against a limit of {limit}.",
-                match failing.count() {
-                    0 => "None fails".to_owned(),
-                    many => format!("{many} failed"),
-                }
-            ),
-        }
+            .to_entry::<Self>(String::new(), title, self.answer.sentence.clone())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Advice on spin settings, as text.
 
+use crate::comparison::render_answer;
 use crate::style::{Palette, paragraph, visible};
 use pinwise_format::nanoseconds;
 use pinwise_record::{AdviceRecord, SpinAdviceRecord};
@@ -10,14 +11,13 @@ pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String
     let title = format!("Spin settings for {}", record.processor.name);
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
     let costs = format!(
-        "A PAUSE takes {}; a wake-up {}, a switch {}. Budget: {} PAUSEs, {}.",
+        "A PAUSE takes {}. Measured on {}: a wake-up takes {}, a switch {}.",
         nanoseconds(record.processor.pause_ns),
+        record.measured_on,
         nanoseconds(record.futex_wake_ns),
         nanoseconds(record.context_switch_ns),
-        record.budget_pauses,
-        nanoseconds(record.pauses_ns())
     );
-    out += &format!("{}\n", paragraph("  ", "  ", &costs));
+    out += &format!("{}\n", paragraph("  ", "  ", &visible(&costs)));
     out += &format!("{}\n", paragraph("  ", "  ", &record.rule));
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
@@ -25,7 +25,7 @@ pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String
     for row in &record.advice {
         out += &describe_advice(row, palette);
     }
-    out + &palette.record_line(&record.id)
+    out + &palette.record_line(&record.id) + &render_answer(&record.answer, palette)
 }
 
 fn describe_advice(row: &AdviceRecord, palette: Palette) -> String {

@@ -1,6 +1,7 @@
 //! Predictions of spinning, as text: a table, a curve over the number of CPUs, or the effect of
 //! moving to another processor.
 
+use crate::comparison::render_answer;
 use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::{join_words, nanoseconds, three_digits};
 use pinwise_record::{
@@ -24,7 +25,8 @@ pub fn render_spin_prediction(record: &SpinPredictRecord, palette: Palette) -> S
         out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
         out += &format!("{}\n", describe_processor(from));
         out += &format!("{}\n\n", describe_processor(&record.processor));
-        return out + &describe_moves(record) + &palette.record_line(&record.id);
+        out += &describe_moves(record);
+        return out + &end(record, palette);
     }
     let title = format!("Spinning on {}", record.processor.name);
     out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
@@ -37,7 +39,12 @@ pub fn render_spin_prediction(record: &SpinPredictRecord, palette: Palette) -> S
     if let [only] = record.predictions.as_slice() {
         out += &describe_prediction(only);
     }
-    out + &palette.record_line(&record.id)
+    out + &end(record, palette)
+}
+
+/// The last lines: the record's id, and next to the prompt its answer.
+fn end(record: &SpinPredictRecord, palette: Palette) -> String {
+    palette.record_line(&record.id) + &render_answer(&record.answer, palette)
 }
 
 /// Describes a processor and the sources of its figures.

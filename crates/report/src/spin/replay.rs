@@ -1,5 +1,6 @@
 //! A replay as text: predictions next to measurements.
 
+use crate::comparison::render_answer;
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{grouped, nanoseconds, seconds, three_digits};
 use pinwise_record::{
@@ -36,8 +37,7 @@ pub fn render_spin_replay(record: &SpinReplayRecord, palette: Palette) -> String
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
-    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
-    out
+    out + &palette.record_line(&record.id) + &render_answer(&record.answer, palette)
 }
 
 fn format_title(record: &SpinReplayRecord) -> String {

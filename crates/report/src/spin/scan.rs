@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::comparison::next_step;
 use crate::style::{Palette, paragraph, shorten, visible};
-use pinwise_format::{bytes, capitalise, count, count_of, grouped, nanoseconds, shell};
+use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 
 /// The most functions that are listed for equal loops.
@@ -12,8 +12,6 @@ const MAX_FUNCTIONS: usize = 6;
 
 /// The id of this machine among the chips.
 const HERE: &str = "here";
-/// The most failing loops that the verdict lists.
-const MAX_FAILING_LOOPS: usize = 4;
 
 /// The loops file by file, then the verdict on the limit.
 #[must_use]
@@ -30,74 +28,20 @@ pub fn render_spin_scan(record: &SpinScan, palette: Palette) -> String {
             text += "\n";
         }
     }
-    if !record.loops.iter().all(has_deadline) {
+    if !record.loops.iter().all(ScannedLoop::has_deadline) {
         text += &paragraph("", "  ", &describe_hint_costs(record));
         text += "\n";
     }
     text += &palette.record_line(&record.id);
     text += "\n";
-    let answer = match describe_verdict(record) {
-        _ if record.loops.is_empty() => {
-            let gate = record.max_blind_gap_ns.map_or("", |_| "Nothing to judge: ");
-            let sentence = capitalise(&format!("{gate}{NO_HINTS}"));
-            palette.warn(&paragraph("", "", &sentence))
-        }
-        Some(verdict) => {
-            let verdict = paragraph("", "  ", &verdict);
-            match record.passed {
-                Some(true) => palette.good(&verdict),
-                _ => palette.bad(&verdict),
-            }
-        }
-        None => palette.strong(&paragraph("", "", &describe_longest_gap(record))),
+    let answer = paragraph("", "", &visible(&record.answer.sentence));
+    let answer = match record.passed {
+        _ if record.loops.is_empty() => palette.warn(&answer),
+        Some(true) => palette.good(&answer),
+        Some(false) => palette.bad(&answer),
+        None => palette.strong(&answer),
     };
-    // A library runs in a program.
-    let mut files = record.binaries.iter().map(|file| &file.path);
-    let target = match files.find(|path| !path.contains(".so")) {
-        Some(program) => format!("-- {}", shell::word(program)),
-        None => "--pid PID".to_owned(),
-    };
-    let advice = format!("Whether it spins, and for how long: pinwise spin attach {target}");
-    text + &answer + "\n" + &next_step(&advice, &[])
-}
-
-const NO_HINTS: &str =
-    "no loop has a spin-wait hint (PAUSE, YIELD). Loops that spin without one are not looked for.";
-
-/// The loop that looks least often, as far as that is known: an unknown gap may be longer.
-fn describe_longest_gap(record: &SpinScan) -> String {
-    let longest = |one: &&ScannedLoop| {
-        let gaps = one.gaps.iter().filter_map(|gap| gap.ns);
-        gaps.fold(0.0, f64::max)
-    };
-    let known = record.loops.iter().filter(|one| longest(one) > 0.0);
-    let most = known.max_by(|a, b| longest(a).total_cmp(&longest(b)));
-    let range = most.and_then(|one| Some((one, describe_gaps(&one.gaps)?)));
-    let loops = count(record.loops.len(), "loop");
-    let Some((one, range)) = range else {
-        return format!("{loops} with spin-wait hints; how often they look is not in the code.");
-    };
-    let mut unknown = record.loops.iter().filter(is_unknown);
-    let others = match (unknown.next(), unknown.count()) {
-        (None, _) => String::new(),
-        (Some(only), 0) => format!(
-            "how long the one at {} goes without a look is unknown; of the others, ",
-            only.address
-        ),
-        (Some(_), more) => format!(
-            "how long {} of them go without a look is unknown; of the others, ",
-            grouped(more as u64 + 1)
-        ),
-    };
-    format!(
-        "{loops} with spin-wait hints; {others}the one at {} looks least often: every {range}.",
-        one.address
-    )
-}
-
-/// Is its blind gap unknown on every chip?
-fn is_unknown(one: &&ScannedLoop) -> bool {
-    one.gaps.iter().all(|gap| gap.ns.is_none())
+    text + &answer + "\n" + &next_step(&visible(&record.answer.advice), &[])
 }
 
 /// A file's loops: failing ones first, then those with the longest blind gap.
@@ -240,7 +184,7 @@ fn describe_loop(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
         (SpinKind::BlindDelay, None) => "in a row",
         _ => "between looks",
     };
-    if has_deadline(one) {
+    if one.has_deadline() {
         return format!(
             "{does}. A hint lasts until a deadline that the program computes (TPAUSE, UMWAIT, WFET): the blind gap is that time, unknown here."
         );
@@ -259,10 +203,6 @@ fn describe_loop(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
         text += &format!(", {range}");
     }
     text + "."
-}
-
-fn has_deadline(one: &ScannedLoop) -> bool {
-    one.gap_from.as_deref() == Some("deadline")
 }
 
 /// Describes the blind gap on this machine, and the shortest and the longest on known chips.
@@ -301,67 +241,6 @@ fn describe_hint_costs(record: &SpinScan) -> String {
     format!("One hint takes: {}.", costs.join(", "))
 }
 
-/// Describes whether the loops pass the limit; `None` without a limit.
-fn describe_verdict(record: &SpinScan) -> Option<String> {
-    let limit = nanoseconds(record.max_blind_gap_ns?);
-    let failing: Vec<&ScannedLoop> = record
-        .loops
-        .iter()
-        .filter(|one| one.fails == Some(true))
-        .collect();
-    let unknown = record.loops.iter().filter(is_unknown).count() as u64;
-    let unknown_gaps = match unknown {
-        0 => String::new(),
-        1 => " The blind gap of 1 loop is unknown.".to_owned(),
-        many => format!(" The blind gaps of {many} loops are unknown."),
-    };
-    if failing.is_empty() {
-        let passed = match unknown {
-            0 => "Passed",
-            _ => "Unknown gaps aside, passed",
-        };
-        return Some(format!(
-            "{passed}: no known blind gap is longer than {limit}.{unknown_gaps}"
-        ));
-    }
-    let exceeds = |one: &&ScannedLoop| one.gaps.iter().any(|gap| gap.exceeds);
-    let all = count_of(record.loops.len() as u64, "loop", "loops");
-    let shown = failing.iter().take(MAX_FAILING_LOOPS);
-    let mut named: Vec<String> = shown.map(|one| name_loop(record, one)).collect();
-    if failing.len() > MAX_FAILING_LOOPS {
-        named.push(format!("and {} more", failing.len() - MAX_FAILING_LOOPS));
-    }
-    let (many, named) = (failing.len(), named.join("; "));
-    Some(match failing.iter().any(exceeds) {
-        true => {
-            format!("Failed: {many} of {all} against a limit of {limit}: {named}.{unknown_gaps}")
-        }
-        false => format!(
-            "Unknown: {many} of {all} may look less often than every {limit}: {named}. No known blind gap is longer; --unknown pass lets these pass."
-        ),
-    })
-}
-
-/// Names a failing loop, and its gaps on the chips on which it fails.
-fn name_loop(record: &SpinScan, one: &ScannedLoop) -> String {
-    let file = &record.binaries[one.binary].path;
-    let file = file.rsplit('/').next().unwrap_or(file);
-    let chips: Vec<String> = one
-        .gaps
-        .iter()
-        .filter(|gap| gap.exceeds)
-        .filter_map(|gap| Some(format!("{} on {}", nanoseconds(gap.ns?), gap.chip)))
-        .collect();
-    let why = if has_deadline(one) {
-        "until a deadline".to_owned()
-    } else if chips.is_empty() {
-        "not known from the code".to_owned()
-    } else {
-        chips.join(", ")
-    };
-    format!("{} at {} ({why})", visible(file), one.address)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,6 +255,7 @@ mod tests {
         record.binaries.truncate(1);
         record.binaries[0].hints = 0;
         "./lock".clone_into(&mut record.binaries[0].path);
+        record.conclude();
         let text = render_spin_scan(&record, Palette::new(false));
         assert!(text.contains("of code: no spin-wait hint.\n"), "{text}");
         assert!(
@@ -406,75 +286,5 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("lock5 (125), 2 more functions\n"), "{text}");
-    }
-
-    /// Two loops of one file, of which the second has an unknown gap.
-    fn record_with_unknown_gap() -> SpinScan {
-        let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
-        let mut known = record.loops.iter();
-        let at = known.position(|one| one.gaps.iter().any(|gap| gap.ns.is_some()));
-        let mut known = record.loops[at.unwrap()].clone();
-        known.fails = None;
-        let mut unknown = known.clone();
-        "0x11ee".clone_into(&mut unknown.address);
-        (unknown.gap_hints, unknown.gap_from) = (None, None);
-        for gap in &mut unknown.gaps {
-            gap.ns = None;
-        }
-        record.loops = vec![known, unknown];
-        (record.max_blind_gap_ns, record.passed) = (None, None);
-        record
-    }
-
-    fn words_of(record: &SpinScan) -> String {
-        let text = render_spin_scan(record, Palette::new(false));
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.join(" ")
-    }
-
-    #[test]
-    fn no_loop_is_called_the_worst_while_others_are_unknown() {
-        let mut record = record_with_unknown_gap();
-        let said = words_of(&record);
-        let expected = "2 loops with spin-wait hints; how long the one at 0x11ee goes without a look is unknown; of the others, the one at ";
-        assert!(said.contains(expected), "{said}");
-        record.loops.truncate(1);
-        let said = words_of(&record);
-        assert!(
-            said.contains("1 loop with spin-wait hints; the one at "),
-            "{said}"
-        );
-    }
-
-    #[test]
-    fn a_verdict_with_unknown_gaps_begins_with_them() {
-        let mut record = record_with_unknown_gap();
-        (record.max_blind_gap_ns, record.passed) = (Some(1e6), Some(true));
-        let said = words_of(&record);
-        let expected = "Unknown gaps aside, passed: no known blind gap is longer than 1.00 ms. The blind gap of 1 loop is unknown.";
-        assert!(said.contains(expected), "{said}");
-        record.passed = Some(false);
-        record.loops[1].fails = Some(true);
-        let said = words_of(&record);
-        assert!(said.contains("Unknown: 1 of 2 loops "), "{said}");
-        assert!(said.contains("0x11ee (not known from the code)"), "{said}");
-        assert!(said.contains("--unknown pass"), "{said}");
-    }
-
-    #[test]
-    fn the_figure_of_this_machine_comes_first() {
-        let mut record = record_with_unknown_gap();
-        let gap = GapOnChip {
-            chip: "here".to_owned(),
-            ns: Some(24.4),
-            exceeds: false,
-        };
-        record.loops.truncate(1);
-        record.loops[0].gaps.insert(0, gap);
-        let said = words_of(&record);
-        assert!(
-            said.contains("looks least often: every 24.4 ns here; "),
-            "{said}"
-        );
     }
 }

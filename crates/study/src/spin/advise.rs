@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use crate::host::host_record;
 use crate::spin::probe_median;
 use pinwise_machine::{MachineError, Probe, Prober};
-use pinwise_record::{AdviceRecord, Header, ProcessorRecord, SpinAdviceRecord};
+use pinwise_record::{AdviceRecord, Answer, Header, ProcessorRecord, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
 /// Batches per median: switches and wake-ups scatter a lot.
@@ -53,11 +54,6 @@ pub fn run(
     if switch.is_none() {
         notes.push("A context switch could not be measured: a wake-up is used instead.".to_owned());
     }
-    if plan.is_other {
-        notes.push(
-            "Wake-ups and switches are this machine's; the other chip's will differ.".to_owned(),
-        );
-    }
     let (Some(futex_wake_ns), Some(context_switch_ns)) = (wake.or(switch), switch.or(wake)) else {
         return Ok(None);
     };
@@ -67,7 +63,7 @@ pub fn run(
         context_switch_ns,
         cpus: plan.cpus,
     };
-    Ok(Some(SpinAdviceRecord {
+    let mut record = SpinAdviceRecord {
         header: Header {
             notes,
             ..Header::default()
@@ -80,5 +76,9 @@ pub fn run(
         budget_pauses: costs.budget_pauses(),
         rule: RULE.to_owned(),
         advice: advise(&costs).iter().map(AdviceRecord::new).collect(),
-    }))
+        measured_on: host_record(machine, &topology).name(),
+        answer: Answer::default(),
+    };
+    record.conclude(plan.is_other);
+    Ok(Some(record))
 }

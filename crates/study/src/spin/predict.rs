@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use pinwise_record::{
-    CliffsRecord, Header, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
+    Answer, CliffsRecord, Header, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
 };
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::prediction::{Hints, PauseCost, Prediction, find_cliffs};
@@ -34,7 +34,7 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
             predictions.push(PredictionRecord::new(&prediction, &processor));
         }
     }
-    SpinPredictRecord {
+    let mut record = SpinPredictRecord {
         header: Header::default(),
         processor: plan.processor.clone(),
         from: plan.from.clone(),
@@ -43,7 +43,10 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
             predict_moves(plan, &from.to_pause_cost(), &processor)
         }),
         cliffs: list_cliffs(plan, processor.pause_ns),
-    }
+        answer: Answer::default(),
+    };
+    record.conclude();
+    record
 }
 
 /// What a move between two processors changes, the largest change first.

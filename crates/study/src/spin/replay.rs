@@ -16,7 +16,7 @@ use pinwise_format::whole;
 use pinwise_machine::{
     HandOver, HandOverOrder, HandOverResult, HintKind, Probe, Prober, Replayer, Waiter,
 };
-use pinwise_record::{Header, ReplayHint, SpinReplayRecord};
+use pinwise_record::{Answer, Header, ReplayHint, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
 use pinwise_spin::lateness::{Costs, Ending};
 use pinwise_stats::describe::{median, quantile};
@@ -198,6 +198,7 @@ pub fn run(
         cpus: vec![holder, waiter],
         algorithms: Vec::new(),
         conclusions: Vec::new(),
+        answer: Answer::default(),
     };
     if plan.experiment == Experiment::Contend {
         contend::run(plan, &arms, &topology, machine, on_cell, &mut record)?;
@@ -206,6 +207,7 @@ pub fn run(
         assemble::record_hand_overs(plan, &arms, &cells, costs, &mut record);
     }
     assemble::add_notes(&topology, &mut record);
+    record.conclude();
     Ok(record)
 }
 

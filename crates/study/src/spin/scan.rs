@@ -2,8 +2,8 @@
 
 use pinwise_code::elf::Binary;
 use pinwise_record::{
-    CodeArch, GapOnChip, Header, MatchedAlgorithm, OuterLoop, ScanChip, ScannedBinary, ScannedLoop,
-    SpinScan, UnknownGaps,
+    Answer, CodeArch, GapOnChip, Header, MatchedAlgorithm, OuterLoop, ScanChip, ScannedBinary,
+    ScannedLoop, SpinScan, UnknownGaps,
 };
 use pinwise_spin::algorithm::{Algorithm, Case, Setting};
 use pinwise_spin::chips::Chip;
@@ -22,6 +22,8 @@ pub struct ScanOptions {
     pub cpus: u64,
     /// A limit, if one was requested.
     pub limit: Option<GapLimit>,
+    /// The id of the chip that this machine is by its model.
+    pub assumed_as: Option<&'static str>,
 }
 
 /// The longest blind gap that passes.
@@ -53,7 +55,7 @@ pub fn scan_binaries(
         files.push(describe_file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
-    SpinScan {
+    let mut record = SpinScan {
         header: Header::default(),
         binaries: files,
         skipped: Vec::new(),
@@ -67,20 +69,19 @@ pub fn scan_binaries(
         },
         passed,
         loops,
-    }
+        assumed_as: options.assumed_as.map(str::to_owned),
+        answer: Answer::default(),
+    };
+    record.conclude();
+    record
 }
 
-/// This machine according to the table of known chips; of several kinds of core, that with the
+/// This machine in the table of known chips, by its model; of several kinds of core, that with the
 /// longest PAUSE. `None` if the table does not have it.
 #[must_use]
-pub fn look_up_this_chip(identity: &Identity) -> Option<ScanChip> {
+pub fn look_up_this_chip(identity: &Identity) -> Option<&'static Chip> {
     let kinds = find_candidates(identity).into_iter();
-    let chip = kinds.max_by(|a, b| a.pause_ns().total_cmp(&b.pause_ns()))?;
-    Some(ScanChip {
-        id: "here".to_owned(),
-        source: format!("not measured: {} as {}", describe_source(chip), chip.id),
-        ..describe_chip(chip)
-    })
+    kinds.max_by(|a, b| a.pause_ns().total_cmp(&b.pause_ns()))
 }
 
 /// A chip of the table.
@@ -91,15 +92,11 @@ pub fn describe_chip(chip: &Chip) -> ScanChip {
         // The table has only chips with PAUSE.
         arch: CodeArch::X86_64,
         pause_ns: chip.pause_ns(),
-        source: describe_source(chip),
+        source: format!(
+            "{} cycles at {} GHz ({})",
+            chip.pause_cycles.0, chip.ghz, chip.source
+        ),
     }
-}
-
-fn describe_source(chip: &Chip) -> String {
-    format!(
-        "{} cycles at {} GHz ({})",
-        chip.pause_cycles.0, chip.ghz, chip.source
-    )
 }
 
 /// The chips with a binary's architecture.
@@ -215,9 +212,7 @@ mod tests {
             stepping: Some(4),
             ..Identity::default()
         };
-        let here = look_up_this_chip(&identity).unwrap();
-        assert_eq!(here.id, "here");
-        assert!(here.source.ends_with(" as skylake-sp"), "{}", here.source);
+        assert_eq!(look_up_this_chip(&identity).unwrap().id, "skylake-sp");
         identity.model = Some(0xfe);
         assert_eq!(look_up_this_chip(&identity), None);
     }

@@ -1,0 +1,202 @@
+//! What a replay says: how late a released lock is noticed, and how late that was predicted.
+
+use super::{ReplayCell, ReplayExperiment, ReplayedAlgorithm, SpinReplayRecord};
+use crate::Answer;
+use pinwise_format::{count_of, grouped, seconds};
+
+/// Fewer good items than this have no median worth its name.
+const MIN_ITEMS: u64 = 5;
+
+impl SpinReplayRecord {
+    /// Fills in the answer from its results.
+    pub fn conclude(&mut self) {
+        let cells = || self.algorithms.iter().flat_map(|one| &one.cells);
+        let is_unsure = cells().any(|cell| cell.items < MIN_ITEMS);
+        let advice = match is_unsure {
+            true => format!(
+                "Repeat it while the machine is idle: pinwise spin replay --experiment {} --realtime",
+                self.experiment
+            ),
+            false => {
+                "Get settings that bound the spin on this machine: pinwise spin advise".to_owned()
+            }
+        };
+        let mut worst: Vec<WorstCell<'_>> = self
+            .algorithms
+            .iter()
+            .filter_map(|one| self.find_worst_cell(one))
+            .collect();
+        worst.sort_by(|a, b| a.late_us.total_cmp(&b.late_us));
+        let described: Vec<String> = match worst.as_slice() {
+            [best, .., last] => vec![last.describe(), best.describe()],
+            all => all.iter().map(WorstCell::describe).collect(),
+        };
+        let sentence = match described.is_empty() {
+            // Contention has no prediction.
+            true => self.conclusions.first().cloned().unwrap_or_default(),
+            false => format!("{}{}.", describe_few(cells()), described.join("; ")),
+        };
+        self.answer = Answer { sentence, advice };
+    }
+
+    /// The cell of an algorithm with the greatest lateness; what was not measured counts as predicted.
+    fn find_worst_cell<'a>(&self, one: &'a ReplayedAlgorithm) -> Option<WorstCell<'a>> {
+        let late_us = |cell: &ReplayCell| {
+            let measured = cell.measured.as_ref().map(|measured| measured.lateness_us);
+            measured.or(cell.predicted.lateness_us)
+        };
+        let known = one
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, late_us(cell)?)));
+        let cells = known.clone().count();
+        let (cell, late_us) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let when = match self.experiment {
+            ReplayExperiment::Handoff => format!("if held for {} ms", cell.hold_ms),
+            _ => format!("at a delay of {} ms", cell.delay_ms),
+        };
+        let worst = match cells {
+            1 => String::new(),
+            _ => format!(", the worst of {cells}"),
+        };
+        Some(WorstCell {
+            algorithm: &one.algorithm,
+            cell,
+            late_us,
+            when: format!("{when}{worst}"),
+        })
+    }
+}
+
+struct WorstCell<'a> {
+    algorithm: &'a str,
+    cell: &'a ReplayCell,
+    late_us: f64,
+    when: String,
+}
+
+impl WorstCell<'_> {
+    fn describe(&self) -> String {
+        let Self {
+            algorithm,
+            cell,
+            when,
+            ..
+        } = self;
+        let late = seconds(self.late_us * 1e-6);
+        let how = match (&cell.measured, cell.predicted.lateness_us) {
+            (None, _) => "predicted, not measured".to_owned(),
+            (Some(_), predicted) => {
+                let figure = match cell.items {
+                    few if few < MIN_ITEMS => count_of(few, "item", "items"),
+                    _ => "median".to_owned(),
+                };
+                let predicted = predicted.map_or_else(String::new, |us| {
+                    format!("; {} predicted", seconds(us * 1e-6))
+                });
+                format!("{figure}{predicted}")
+            }
+        };
+        format!("{algorithm} notices a released lock {late} late {when} ({how})")
+    }
+}
+
+/// How few of the items behind medians of too few are good; empty if enough are.
+fn describe_few<'a>(cells: impl Iterator<Item = &'a ReplayCell>) -> String {
+    let few = cells.filter(|cell| cell.measured.is_some() && cell.items < MIN_ITEMS);
+    let (good, all) = few.fold((0, 0), |(good, all), cell| {
+        let items = cell.items;
+        (good + items, all + items + cell.switched + cell.stopped)
+    });
+    match good {
+        0 => String::new(),
+        _ => format!(
+            "Not measured well, {} of {} undisturbed: ",
+            grouped(good),
+            count_of(all, "item", "items")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{SpinReplayRecord, read};
+
+    fn replayed() -> SpinReplayRecord {
+        let text = include_str!("../../../../../tests/data/records/spin-replay.json");
+        let mut record: SpinReplayRecord = read(text).unwrap();
+        let cells = &mut record.algorithms[0].cells;
+        for (cell, late_us) in cells.iter_mut().zip([228.0, 566.0]) {
+            cell.measured.as_mut().unwrap().lateness_us = late_us;
+            cell.predicted.lateness_us = Some(466.0);
+            (cell.items, cell.switched, cell.stopped) = (40, 0, 0);
+        }
+        record
+    }
+
+    fn conclude(record: &mut SpinReplayRecord) -> (&str, &str) {
+        record.conclude();
+        (&record.answer.sentence, &record.answer.advice)
+    }
+
+    #[test]
+    fn the_greatest_lateness_is_beside_its_prediction() {
+        let (sentence, advice) = (&mut replayed(), "pinwise spin advise");
+        let (sentence, given) = conclude(sentence);
+        assert_eq!(
+            sentence,
+            "netfx_awarelock notices a released lock 566 µs late at a delay of 5 ms, the worst of 2 (median; 466 µs predicted)."
+        );
+        assert!(given.ends_with(advice), "{given}");
+    }
+
+    #[test]
+    fn of_several_algorithms_the_worst_comes_first_and_then_the_best() {
+        let mut record = replayed();
+        for (name, late_us) in [("middle", 300.0), ("quick", 30.0)] {
+            let mut other = record.algorithms[0].clone();
+            name.clone_into(&mut other.algorithm);
+            for cell in &mut other.cells {
+                cell.measured.as_mut().unwrap().lateness_us = late_us;
+            }
+            record.algorithms.push(other);
+        }
+        let (sentence, _) = conclude(&mut record);
+        assert!(
+            sentence.starts_with("netfx_awarelock notices"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("; quick notices"), "{sentence}");
+        assert!(!sentence.contains("middle"), "{sentence}");
+    }
+
+    #[test]
+    fn a_value_of_few_items_is_no_median() {
+        let mut record = replayed();
+        let cell = &mut record.algorithms[0].cells[1];
+        (cell.items, cell.switched, cell.stopped) = (1, 34, 5);
+        let (sentence, advice) = conclude(&mut record);
+        assert_eq!(
+            sentence,
+            "Not measured well, 1 of 40 items undisturbed: netfx_awarelock notices a released lock 566 µs late at a delay of 5 ms, the worst of 2 (1 item; 466 µs predicted)."
+        );
+        assert!(advice.contains("--experiment producer-consumer --realtime"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_predicted() {
+        let mut record = replayed();
+        for cell in &mut record.algorithms[0].cells {
+            (cell.measured, cell.items, cell.stopped) = (None, 0, 40);
+        }
+        let (sentence, advice) = conclude(&mut record);
+        assert!(
+            sentence.ends_with(" (predicted, not measured)."),
+            "{sentence}"
+        );
+        assert!(advice.starts_with("Repeat it"), "{advice}");
+        record.algorithms.clear();
+        record.conclusions = vec!["So it is.".to_owned()];
+        assert_eq!(conclude(&mut record).0, "So it is.");
+    }
+}
