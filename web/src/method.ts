@@ -3,6 +3,7 @@
 import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
+import { commandList } from './headline';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { type Facts, findingList, hostFacts, section, withCode } from './words';
 
@@ -33,6 +34,15 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
         ...withCode(advice),
       )
     : null;
+
+/** What to do next, below an answer: a command at the end of the advice can be copied. */
+export function nextStep(advice: Maybe<string>): HTMLElement | null {
+  const [, words, command] =
+    /^(.*): (pinwise (?:(?!\. |; ).)*)$/.exec(advice ?? '') ?? [];
+  return words && command
+    ? commandList([[words, command]])
+    : adviceLine(advice);
+}
 
 /** Why an experiment ended; older records have only a word for it. */
 export const endFact = (

@@ -40,6 +40,9 @@ export interface SortableTable {
 /** Rows drawn at a time; the filter finds the others. */
 const ROWS_AT_A_TIME = 20;
 
+/** Tables of fewer rows have no filter. */
+const MIN_FILTERED = 4;
+
 /** Cells with so few characters stay on one line. */
 const MAX_SHORT = 12;
 
@@ -152,7 +155,18 @@ export function sortableTable(first: SortableTable): {
   const box = scrollBox(first.caption, heads, body);
   draw();
   return {
-    element: h('div.sortable', h('p.narrow', filter, ' ', status), box, more),
+    element: h(
+      'div.sortable',
+      h(
+        'p.narrow',
+        { hidden: first.rows.length < MIN_FILTERED },
+        filter,
+        ' ',
+        status,
+      ),
+      box,
+      more,
+    ),
     show(next) {
       table = next;
       draw();

@@ -2,40 +2,48 @@
 
 import { expect, test } from 'vitest';
 
-import { claimRow, claimRows, describeVerdicts } from './shape';
+import { claimRows, untestedClaims } from './shape';
 
-test('untried claims have a dash, unknown verdicts are unchanged', () => {
-  expect(
-    claimRow({ claim: 'c', reported: '14', measured: null, verdict: 'given' }),
-  ).toEqual(['c', '○\u00a0input', '14', '–', '']);
-  expect(claimRow({ verdict: 'newer' as 'given' })[1]).toBe('newer');
-  expect(
-    claimRows({
-      reports: [
-        {
-          name: 'r',
-          experiments: [{ name: 'e', claims: [{ claim: 'c' }] }, {}],
-        },
-      ],
-    }),
-  ).toEqual([['c', '–', '–', '–', '', 'e', '']]);
-});
+const EXPERIMENTS = [
+  {
+    name: 'budget',
+    question: 'how long it spins',
+    claims: [
+      { claim: 'input', reported: '14', verdict: 'given', why: 'sets it' },
+      {
+        claim: '24 cores',
+        reported: '19 ms',
+        measured: '19.3 ms',
+        tolerance: '0.5 ms',
+        why: '0.33 ms off, 0.5 allowed',
+        verdict: 'reproduced',
+      },
+      { claim: 'a loss', why: 'below a tenth', verdict: 'contradicted' },
+      { claim: 'newer', verdict: 'newer' as 'given' },
+    ],
+  },
+  { name: 'pause', claims: [{ claim: 'c', verdict: 'not_here' }] },
+  {},
+] as const satisfies Parameters<typeof claimRows>[0];
 
-test('contradicted claims are first, inputs last', () => {
-  const claims = (['given', 'reproduced', 'contradicted'] as const).map(
-    (verdict) => ({ claim: verdict, verdict }),
-  );
-  const rows = claimRows({ reports: [{ experiments: [{ claims }] }] });
-  expect(rows.map(([claim]) => claim)).toEqual([
-    'contradicted',
-    'reproduced',
-    'given',
+test('tested claims follow the question, each with its tolerance or condition', () => {
+  expect(claimRows(EXPERIMENTS)).toEqual([
+    ['budget: how long it spins', '', '', '', ''],
+    ['– 24 cores', '19\u00a0ms', '19.3\u00a0ms', '0.5 ms', '✓\u00a0reproduced'],
+    [
+      '– a loss',
+      undefined,
+      undefined,
+      'below a tenth',
+      '✗\u00a0not reproduced',
+    ],
+    ['– newer', undefined, undefined, undefined, 'newer'],
   ]);
 });
 
-test('an experiment counts its verdicts', () => {
-  const claims = (['given', 'reproduced', 'reproduced'] as const).map(
-    (verdict) => ({ verdict }),
-  );
-  expect(describeVerdicts({ claims })).toBe('✓ 2 reproduced, ○ 1 input');
+test('untested claims say why', () => {
+  expect(untestedClaims(EXPERIMENTS)).toEqual([
+    'input: 14 (sets it)',
+    'c: – ()',
+  ]);
 });

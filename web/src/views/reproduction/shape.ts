@@ -1,75 +1,51 @@
 // Claims of field reports in words.
 
-import { filterMap, tally } from '../../lists';
-import type {
-  ClaimRecord,
-  ExperimentRecord,
-  Reproduction,
-} from '../../records';
+import type { ClaimRecord, ExperimentRecord, Maybe } from '../../records';
+import type { TableCell } from '../../table';
 
 /** Verdicts with a mark, so that they are distinguishable without colour. */
-export const VERDICTS: Readonly<
-  Record<string, { mark: string; word: string; meaning: string }>
-> = {
-  reproduced: {
-    mark: '✓',
-    word: 'reproduced',
-    meaning: 'as reported',
-  },
-  contradicted: {
-    mark: '✗',
-    word: 'contradicted',
-    meaning: 'not as reported',
-  },
-  given: {
-    mark: '○',
-    word: 'input',
-    meaning: 'taken from the report, tests nothing',
-  },
-  not_here: {
-    mark: '–',
-    word: 'not here',
-    meaning: 'the machine cannot show it',
-  },
+const VERDICTS: Readonly<Record<string, string>> = {
+  reproduced: '✓\u00a0reproduced',
+  contradicted: '✗\u00a0not reproduced',
 };
 
-/** The columns of a claim. */
-export function claimRow(claim: ClaimRecord): string[] {
-  const verdict = VERDICTS[claim.verdict ?? ''];
-  return [
-    claim.claim ?? '',
-    verdict ? `${verdict.mark}\u00a0${verdict.word}` : (claim.verdict ?? '–'),
-    claim.reported ?? '–',
-    claim.measured ?? '–',
-    claim.why ?? '',
-  ];
-}
+/** Was a claim tested? */
+const isTested = ({ verdict }: ClaimRecord): boolean =>
+  verdict !== 'given' && verdict !== 'not_here';
 
-/** "✓ 3 reproduced, ○ 1 input", the claims of an experiment. */
-export const describeVerdicts = ({ claims }: ExperimentRecord): string =>
-  tally(
-    filterMap(claims ?? [], ({ verdict }) => VERDICTS[verdict ?? ''] ?? null),
-  )
-    .map(([{ mark, word }, many]) => `${mark} ${many} ${word}`)
-    .join(', ');
+/** The claims that were tested: of each experiment its question, then a row for each claim. */
+export const claimRows = (
+  experiments: readonly ExperimentRecord[],
+): TableCell[][] =>
+  experiments.flatMap(({ name, question, claims }) => {
+    const tested = (claims ?? []).filter(isTested);
+    return tested.length > 0
+      ? [
+          [`${name ?? ''}: ${question ?? ''}`, '', '', '', ''],
+          ...tested.map((claim) => [
+            `– ${claim.claim ?? ''}`,
+            keepShort(claim.reported),
+            keepShort(claim.measured),
+            // A condition is its own measure.
+            claim.tolerance ?? claim.why,
+            VERDICTS[claim.verdict ?? ''] ?? claim.verdict,
+          ]),
+        ]
+      : [];
+  });
 
-const VERDICT_ORDER = ['contradicted', 'reproduced', 'not_here', 'given'];
+/** A short text stays on one line. */
+const keepShort = (text: Maybe<string>): Maybe<string> =>
+  text && text.length < 14 ? text.replaceAll(' ', '\u00a0') : text;
 
-/** Every claim with its experiment and report: contradicted ones first, untested ones last. */
-export function claimRows(record: Reproduction): string[][] {
-  const all = (record.reports ?? []).flatMap((report) =>
-    (report.experiments ?? []).flatMap((experiment) =>
-      (experiment.claims ?? []).map((claim) => ({ report, experiment, claim })),
-    ),
-  );
-  const rank = ({ claim }: { claim: ClaimRecord }): number =>
-    VERDICT_ORDER.indexOf(claim.verdict ?? '');
-  return all
-    .sort((a, b) => rank(a) - rank(b))
-    .map(({ report, experiment, claim }) => [
-      ...claimRow(claim),
-      experiment.name ?? '',
-      // The heading has the only one.
-      record.reports!.length > 1 ? (report.name ?? '') : '',
-    ]);
-}
+/** The claims that were not tested, and why, in a sentence each. */
+export const untestedClaims = (
+  experiments: readonly ExperimentRecord[],
+): string[] =>
+  experiments
+    .flatMap(({ claims }) => claims ?? [])
+    .filter((claim) => !isTested(claim))
+    .map(
+      ({ claim, reported, why }) =>
+        `${claim ?? ''}: ${reported ?? '–'} (${why ?? ''})`,
+    );

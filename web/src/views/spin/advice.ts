@@ -5,9 +5,9 @@ import './style.css';
 import { chart } from '../../chart';
 import { h } from '../../dom';
 import { items, list, texts } from '../../fields';
-import { quantity, wholeNumber } from '../../format';
+import { digits, quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
-import { adviceLine } from '../../method';
+import { nextStep } from '../../method';
 import type {
   AdviceRecord,
   SpinAdviceRecord,
@@ -18,31 +18,34 @@ import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
-import { facts, findingList, section } from '../../words';
-import { gapPlan, groupEqualLoops, scanSentence } from './scan';
-import { budgetSentence, nameSetting, processorSentence } from './shape';
+import { facts, section } from '../../words';
+import { gapPlan, groupEqualLoops, nameChip } from './scan';
+import { nameSetting, processorSentence } from './shape';
 import { mapNumber } from '../../numbers';
 
-const formatNanoseconds = (value: number | null | undefined): string | null =>
-  mapNumber(value, (value) => quantity(value, 'ns'));
+/** In one unit, whatever the size: the times of a table are compared with each other. */
+const formatMicroseconds = (ns: Maybe<number>): string | null =>
+  mapNumber(ns, (ns) => {
+    const us = ns / 1e3;
+    return `${us < 1e3 ? digits(us) : wholeNumber(Math.round(us))} µs`;
+  });
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const advice = record as SpinAdviceRecord;
-  const notes = texts(advice.notes);
+  const { answer, measured_on: host } = advice;
   return stack('article', '', [
-    h('p.verdict', budgetSentence(advice)),
-    // They say what the figures stand for.
-    notes.length > 0 &&
-      findingList(notes.map((sentence) => ({ severity: 'note', sentence }))),
-    adviceLine(
-      'Open the setting of your runtime for the reason and a command that verifies it.',
-    ),
+    h('p.verdict', answer?.sentence ?? ''),
+    nextStep(answer?.advice),
     settingTable(items(advice.advice)),
-    h('p', advice.rule ?? ''),
     h(
-      'p.muted',
-      `${processorSentence(advice.processor)} Taken for a wake-up: ${formatNanoseconds(advice.futex_wake_ns) ?? '–'}; for a context switch: ${formatNanoseconds(advice.context_switch_ns) ?? '–'}.`,
+      'details',
+      h('summary', 'Where the figures are from'),
+      ...[advice.rule, ...texts(advice.notes)].map((one) => h('p', one ?? '')),
+      h(
+        'p',
+        `${processorSentence(advice.processor)} Measured${host ? ` on ${host}` : ''}: a wake-up takes ${formatMicroseconds(advice.futex_wake_ns) ?? '–'}, a context switch ${formatMicroseconds(advice.context_switch_ns) ?? '–'}.`,
+      ),
     ),
   ]);
 }
@@ -51,7 +54,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
 const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
   tableElement({
     caption:
-      'Spin settings, and how long they spin there; suggested is the nearest value that each can have',
+      'For how long each setting spins; open one for the reason and a command that verifies it',
     columns: [
       'Setting',
       ...numberColumns('Default', 'Spins', 'Suggested', 'Would spin'),
@@ -61,9 +64,9 @@ const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
       .map((row) => [
         settingPart(row, nameSetting(row, rows)),
         row.usual,
-        formatNanoseconds(row.usual_ns),
+        formatMicroseconds(row.usual_ns),
         row.suggested ?? 'no change',
-        formatNanoseconds(row.suggested_ns),
+        formatMicroseconds(row.suggested_ns),
       ]),
   });
 
@@ -81,17 +84,19 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
   const gaps = gapPlan(scan);
   return stack('article', '', [
-    h('p.verdict', scanSentence(scan)),
-    adviceLine(
-      'See whether a program that runs spends time in them: pinwise spin attach --pid PID.',
-    ),
+    h('p.verdict', scan.answer?.sentence ?? ''),
+    nextStep(scan.answer?.advice),
     gaps && chart(gaps),
     section('Loops', loopTable(scan)),
-    section(
-      'Where the figures are from',
+    h(
+      'details',
+      h('summary', 'What one PAUSE takes on each chip, and its source'),
       facts(
         Object.fromEntries(
-          list(scan.chips).map(({ id, source }) => [`PAUSE, ${id}`, source]),
+          list(scan.chips).map(({ id, pause_ns, source }) => [
+            nameChip(id ?? '', scan),
+            `${quantity(pause_ns, 'ns')}: ${source ?? ''}`,
+          ]),
         ),
       ),
     ),
@@ -115,7 +120,7 @@ function loopTable(scan: SpinScan): HTMLElement {
       'Kind',
       { name: 'Loops', isNumber: true },
       { name: 'Hints between checks', isNumber: true },
-      ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
+      ...numberColumns(...chips.map(({ id }) => nameChip(id ?? '–', scan))),
       'Algorithm',
       'Address',
       ...(hasBinaries ? ['Binary'] : []),

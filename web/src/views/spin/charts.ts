@@ -15,6 +15,7 @@ import {
   cpuCounts,
   toCurves,
   FIGURES,
+  shortName,
 } from './shape';
 import { filterMap } from '../../lists';
 
@@ -50,8 +51,8 @@ export function curvePlan(
     c.algorithm +
     (record.from
       ? c.isFrom
-        ? ` · ${record.from.name ?? 'from'}`
-        : ` · ${record.processor?.name ?? 'to'}`
+        ? ` · ${shortName(record.from) ?? 'from'}`
+        : ` · ${shortName(record.processor) ?? 'to'}`
       : '');
   return {
     name: `${FIGURES[figure]} over the number of CPUs`,
@@ -269,13 +270,13 @@ export function ladderPlan(
     ),
     series(
       record.from
-        ? `spin before parking, ${record.processor?.name ?? 'now'}`
+        ? `spin before parking, ${shortName(record.processor) ?? 'now'}`
         : 'spin before parking',
       { colour: seriesColour(0) },
       (at) => rows[at]!.total_ms,
     ),
     series(
-      `spin before parking, ${record.from?.name ?? 'before'}`,
+      `spin before parking, ${shortName(record.from) ?? 'before'}`,
       { isHollow: true, colour: COLOURS.neutral },
       (at) => before.get(names[at]!)?.from_ms,
     ),

@@ -7,7 +7,7 @@ import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { change, fixed, seconds, wholeNumber } from '../../format';
 import { chartSlot } from '../../keep';
-import { adviceLine } from '../../method';
+import { nextStep } from '../../method';
 import type { ProcessorRecord, SpinPredictRecord, Maybe } from '../../records';
 import type { Cell, SortableTable } from '../../sortable';
 import { sortableTable, figureCell } from '../../sortable';
@@ -23,8 +23,8 @@ import {
   cpuCounts,
   chooseFirst,
   dropUnnamed,
-  predictSentence,
   processorSentence,
+  shortName,
   pauseRemark,
 } from './shape';
 
@@ -74,10 +74,8 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   );
   const element = h(
     'article',
-    h('p.verdict', predictSentence(predicted)),
-    adviceLine(
-      'Find out which of them a program contains: pinwise spin scan PROGRAM.',
-    ),
+    h('p.verdict', predicted.answer?.sentence ?? ''),
+    nextStep(predicted.answer?.advice),
     counts.length > 1 && algorithmChoice(predicted, first, drawCurves),
     total.element,
     gap.element,
@@ -86,8 +84,9 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     ladder.element,
     showAll,
     section('Every algorithm', table.element),
-    section(
-      'Where the figures are from',
+    h(
+      'details',
+      h('summary', 'Where the figures are from'),
       ...[predicted.from, predicted.processor].map((one) =>
         h('p', processorSentence(one)),
       ),
@@ -144,8 +143,8 @@ function algorithmChoice(
       ? h(
           'fieldset',
           h('legend', 'Chips'),
-          h('label', from, ' ', record.from.name ?? 'from'),
-          h('label', to, ' ', record.processor?.name ?? 'to'),
+          h('label', from, ' ', shortName(record.from) ?? 'from'),
+          h('label', to, ' ', shortName(record.processor) ?? 'to'),
         )
       : null,
     h(
@@ -195,7 +194,12 @@ function predictionTable(record: Predicted, cpus: number): SortableTable {
       'Algorithm',
       ...numberColumns('Spins', 'Blind gap', 'Wasted'),
       ...(isMove
-        ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
+        ? [
+            ...numberColumns(
+              `On ${shortName(record.from) ?? 'the first'}`,
+              'Change',
+            ),
+          ]
         : []),
       'Name',
       ...numberColumns('PAUSEs'),

@@ -17,18 +17,13 @@ import type {
   ReplayedAlgorithm,
   SpinReplayRecord,
 } from '../../records';
-import { adviceLine } from '../../method';
+import { nextStep } from '../../method';
 import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts } from '../../words';
-import {
-  describeMissing,
-  type ReplayPoint,
-  toReplayPoints,
-  replaySentence,
-} from './shape';
+import { type ReplayPoint, toReplayPoints } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber, positive } from '../../numbers';
 
@@ -44,25 +39,18 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const plots = [latenessPlan(replay), contentionPlan(replay)]
     .filter((plan) => plan !== null)
     .map(chart);
-  const verdict = replaySentence(replay);
-  const missing = describeMissing(replay);
-  const others = (replay.conclusions ?? []).filter((one) => one !== verdict);
+  const { answer } = replay;
+  const said = [...(replay.conclusions ?? []), ...(replay.notes ?? [])];
   return stack('article', '', [
-    h('p.verdict', verdict),
-    adviceLine(
-      missing || verdict.startsWith('Not measured')
-        ? `Repeat them with less disturbance: pinwise spin replay${replay.experiment ? ` --experiment ${replay.experiment}` : ''} --realtime.`
-        : 'Get settings that bound the spin on this machine: pinwise spin advise.',
-    ),
+    h('p.verdict', answer?.sentence ?? ''),
+    nextStep(answer?.advice),
     ...plots,
     h(
       'details',
       h('summary', 'How it was measured'),
-      ...[
-        ...(missing ? [missing] : []),
-        ...others,
-        ...(replay.notes ?? []),
-      ].map((one) => h('p', one)),
+      ...said
+        .filter((one) => one !== answer?.sentence)
+        .map((one) => h('p', one)),
       ...methodParts(replay),
     ),
   ]);
@@ -87,8 +75,8 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   const isHandoff = record.experiment === 'handoff';
   const hasQuartiles = all.some((p) => p.low !== null);
   return {
-    name: 'How long after its release the waiter gets the lock',
-    summary: `By ${isHandoff ? 'how long the lock is held' : 'the delay with which the waiter arrives'}. Dots are measured${hasQuartiles ? ', with quartiles' : ''}${all.some((p) => p.isUnstable) ? ', hollow where the prediction is uncertain' : ''}; squares are predicted.`,
+    name: 'Lateness after the release',
+    summary: `By ${isHandoff ? 'how long the lock is held' : 'the delay of the waiter'}${hasQuartiles ? '; the lines are quartiles' : ''}.`,
     panel: {
       height: 26 * rows.length,
       x: {

@@ -1,8 +1,8 @@
-// What a scan of binaries found: in a sentence, in groups of equal loops, and drawn.
+// What a scan of binaries found: in groups of equal loops, and drawn.
 
 import type { ChartPlan } from '../../chart';
 import { list } from '../../fields';
-import { count, quantity } from '../../format';
+import { quantity } from '../../format';
 import { filterMap, groupBy } from '../../lists';
 import { finite, positive } from '../../numbers';
 import { seriesLook, separateMarks } from '../../plot';
@@ -10,63 +10,35 @@ import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
 
-/** The longest time between two checks on this machine, else on any known chip. */
-function findLongestGap(loop: Loop): { ns: number; chip: string } | null {
-  const gaps = filterMap(list(loop.gaps), ({ ns, chip }) =>
+/** The chip of the machine that scanned, if its PAUSE was measured. */
+const HERE = 'here';
+
+/** The longest time between two checks on this machine or its model, else on any known chip. */
+function findGap(
+  { gaps: all }: Loop,
+  { assumed_as: model }: SpinScan,
+): { ns: number; chip: string } | null {
+  const gaps = filterMap(list(all), ({ ns, chip }) =>
     finite(ns) ? { ns, chip: chip ?? '' } : null,
   );
   return (
-    gaps.find(({ chip }) => chip === HERE) ??
+    gaps.find(({ chip }) => chip === HERE || chip === model) ??
     gaps.sort((a, b) => b.ns - a.ns)[0] ??
     null
   );
 }
 
-/** The chip of the machine that scanned. */
-const HERE = 'here';
-
-/** "here (assumed, as zen-4)", "on zen-4". */
-function nameChip({ chips }: SpinScan, id: string): string {
-  if (id !== HERE) return `on ${id}`;
-  const here = list(chips).find((chip) => chip.id === HERE);
-  if (!here?.source?.startsWith('not measured')) return HERE;
-  const like = list(chips).find(
-    (chip) => chip !== here && chip.pause_ns === here.pause_ns,
-  );
-  return `${HERE} (assumed${like ? `, as ${like.id}` : ''})`;
-}
-
-const compareGaps = (a: Loop, b: Loop): number =>
-  (findLongestGap(b)?.ns ?? -1) - (findLongestGap(a)?.ns ?? -1);
-
-/** "12 loops with spin hints in 2 binaries. main checks least often: every 51.0 ns here." */
-export function scanSentence(scan: SpinScan): string {
-  const [loops, binaries] = [list(scan.loops), list(scan.binaries)];
-  const where =
-    binaries.length === 1
-      ? (binaries[0]!.path ?? 'the binary')
-      : count(binaries.length, 'binary', 'binaries');
-  const [worst] = [...loops].sort(compareGaps);
-  const gap = worst ? findLongestGap(worst) : null;
-  const fails = loops.filter((loop) => loop.fails === true).length;
-  const limit = quantity(scan.max_blind_gap_ns ?? 0, 'ns');
-  return [
-    `${count(loops.length, 'loop')} with spin hints in ${where}.`,
-    gap
-      ? `${worst!.function ?? worst!.address} checks ${loops.length > 1 ? 'least often: ' : ''}every ${quantity(gap.ns, 'ns')} ${nameChip(scan, gap.chip)}.`
-      : '',
-    scan.passed === true ? `All check within the limit of ${limit}.` : '',
-    scan.passed === false
-      ? `${count(fails, 'loop')} beyond the limit of ${limit}.`
-      : '',
-  ]
-    .filter(Boolean)
-    .join(' ');
-}
+/** "zen-4 (this model)" of the chip that this machine is by its model. */
+export const nameChip = (
+  id: string,
+  { assumed_as: model }: SpinScan,
+): string => (id === model ? `${id} (this model)` : id);
 
 /** Groups loops that differ only by their address; those that check least often come first. */
 export function groupEqualLoops(scan: SpinScan): [Loop, ...Loop[]][] {
-  const groups = groupBy([...list(scan.loops)].sort(compareGaps), (loop) => {
+  const gapOf = (loop: Loop): number => findGap(loop, scan)?.ns ?? -1;
+  const sorted = [...list(scan.loops)].sort((a, b) => gapOf(b) - gapOf(a));
+  const groups = groupBy(sorted, (loop) => {
     const { function: name, kind, gap_hints, gaps, algorithms } = loop;
     const { binary, fails } = loop;
     return JSON.stringify([
@@ -83,7 +55,7 @@ const MAX_DRAWN = 10;
 /** The time between checks on each chip, of the loops that check least often; null if it is unknown. */
 export function gapPlan(scan: SpinScan): ChartPlan | null {
   const gaps = filterMap(groupEqualLoops(scan), ([loop]) => {
-    const worst = findLongestGap(loop);
+    const worst = findGap(loop, scan);
     return worst ? { loop, worst } : null;
   }).slice(0, MAX_DRAWN);
   if (gaps.length === 0) return null;
@@ -91,7 +63,7 @@ export function gapPlan(scan: SpinScan): ChartPlan | null {
   return {
     name: 'Time between two checks',
     summary:
-      'The longest, on each known chip: a free lock may go unnoticed for so long.',
+      'A free lock may go unnoticed for as long; below 1 µs that is less than a wake-up costs.',
     panel: {
       height: 30 * gaps.length,
       x: {
@@ -109,7 +81,7 @@ export function gapPlan(scan: SpinScan): ChartPlan | null {
       rules: positive(limit) ? [{ x: limit, label: 'limit' }] : [],
       series: separateMarks(
         list(scan.chips).map((chip, at) => ({
-          name: chip.id ?? '',
+          name: nameChip(chip.id ?? '', scan),
           ...seriesLook(at),
           size: 5,
           points: filterMap(gaps, ({ loop }, y) => {

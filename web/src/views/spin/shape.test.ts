@@ -4,13 +4,11 @@ import { expect, test } from 'vitest';
 
 import type { CpuPauseRecord } from '../../records';
 import { costSentence, describeCounter, withInterval } from './pause';
-import { gapPlan, groupEqualLoops, scanSentence } from './scan';
+import { gapPlan, groupEqualLoops } from './scan';
 import {
-  budgetSentence,
   nameSetting,
   type Predicted,
   attachStep,
-  describeMissing,
   sortAlgorithms,
   longestFirst,
   findCliffs,
@@ -18,10 +16,8 @@ import {
   toCurves,
   chooseFirst,
   dropUnnamed,
-  predictSentence,
   pauseRemark,
   toReplayPoints,
-  replaySentence,
 } from './shape';
 
 const at = (
@@ -110,29 +106,6 @@ test('a prediction without its algorithm or CPUs is left out', () => {
   });
 });
 
-test('the sentence names the algorithm that grows most', () => {
-  expect(predictSentence(PREDICTED)).toBe(
-    'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
-  );
-  expect(predictSentence(dropUnnamed({}))).toBe('Spinning on this processor');
-});
-
-test('headline and chart name the longest, and say what was assumed', () => {
-  const record = dropUnnamed({
-    processor: { name: 'this machine', pause_ns: 24.4 },
-    predictions: [
-      at('clock', 24, 200, { immune: true, blind_gap_ms: 0.001 }),
-      at('pauses', 24, 120),
-      at('pauses', 2, 300),
-    ],
-  });
-  expect(predictSentence(record)).toBe(
-    'Predicted for 24 CPUs and a PAUSE of 24.4 ns: clock spins longest, 200 ms before it parks; pauses checks the lock least often, up to 12.0 ms apart.',
-  );
-  expect(longestFirst(record, 24)).toEqual(['clock', 'pauses']);
-  expect(longestFirst(record, 2)).toEqual(['pauses']);
-});
-
 test('the next step names settings only if there are some', () => {
   const places = [{ kind: 'polling', share: 0.9 }] as const;
   expect(attachStep({ places: [...places] })).toBe(
@@ -165,19 +138,6 @@ test('remarks name algorithms that hardly depend on PAUSE', () => {
   ).toBe('varies');
 });
 
-test('a point without a measurement is explained', () => {
-  const cells = [
-    { delay_ms: 1, items: 3, measured: { lateness_us: 4 } },
-    { delay_ms: 2, items: 0, measured: null, switched: 95, stopped: 1 },
-  ];
-  expect(describeMissing({ algorithms: [{ algorithm: 'a', cells }] })).toBe(
-    'Not measured: a at 2 ms (all runs discarded: 95 preempted, 1 stopped by something else).',
-  );
-  expect(
-    describeMissing({ algorithms: [{ algorithm: 'a', cells: [cells[0]!] }] }),
-  ).toBe('');
-});
-
 test('an unmeasured cell has only a prediction', () => {
   const [first] = toReplayPoints(
     {
@@ -208,64 +168,25 @@ test('an unmeasured cell has only a prediction', () => {
   ).toBe(10);
 });
 
-test('the sentence of a replay names the lateness of each algorithm', () => {
-  const of = (algorithm: string, late: [number, number | null][]) => ({
-    algorithm,
-    cells: late.map(([predicted, measured], at) => ({
-      delay_ms: at + 1,
-      hold_ms: 10,
-      predicted: { lateness_us: predicted },
-      measured: measured === null ? null : { lateness_us: measured },
-      error_percent: measured === null ? null : 25,
-    })),
-  });
-  const experiment = 'producer-consumer' as const;
-  const algorithms = [
-    of('old', [
-      [9000, 9100],
-      [9500, null],
-    ]),
-    of('new', [
-      [30, null],
-      [40, null],
-    ]),
-  ];
-  expect(replaySentence({ experiment, algorithms })).toBe(
-    'new gets a free lock 40.0 µs late (predicted) when the waiter comes 2 ms after the lock is taken, the worst of 2 delays; old gets a free lock 9.50 ms late (predicted) when the waiter comes 2 ms after the lock is taken, the worst of 2 delays.',
-  );
-  const say = (pairs: [number, number][]): string => {
-    const checked = { ...of('a', pairs), median_error_percent: 25 };
-    return replaySentence({ experiment, algorithms: [checked] });
-  };
-  const one = 'a gets a free lock 40.0 µs late (median) when the waiter comes ';
-  expect(say([[30, 40]])).toBe(`${one}1 ms after the lock is taken.`);
-  const three: [number, number][] = [
-    [30, 40],
-    [20, 30],
-    [10, 20],
-  ];
-  expect(say(three)).toBe(
-    `${one}1 ms after the lock is taken, the worst of 3 delays, predictions off by 25.0 %.`,
-  );
-  expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
-});
-
-test('a value of few valid runs is no median', () => {
-  const cell = {
-    delay_ms: 1,
-    items: 1,
-    switched: 88,
-    stopped: 5,
-    measured: { lateness_us: 398, lateness_low_us: 398, lateness_high_us: 398 },
-  };
-  const of = { algorithm: 'a', cells: [cell], median_error_percent: 2 };
-  expect(replaySentence({ algorithms: [of] })).toBe(
-    'Not measured well: 1 of 94 runs valid. a gets a free lock 398 µs late (1 run) when the waiter comes 1 ms after the lock is taken.',
-  );
+test('a value of few valid runs has no quartiles', () => {
+  const measured = { lateness_us: 398, lateness_low_us: 398 };
+  const of = { cells: [{ delay_ms: 1, items: 1, measured }] };
   expect(toReplayPoints(of, 'producer-consumer')[0]).toMatchObject({
     low: null,
     isThin: true,
   });
+});
+
+test('the algorithms of a ladder spin, longest first', () => {
+  const record = dropUnnamed({
+    predictions: [
+      at('clock', 24, 200, { immune: true, blind_gap_ms: 0.001 }),
+      at('pauses', 24, 120),
+      at('pauses', 2, 300),
+    ],
+  });
+  expect(longestFirst(record, 24)).toEqual(['clock', 'pauses']);
+  expect(longestFirst(record, 2)).toEqual(['pauses']);
 });
 
 test('equal loops share a row, and the one that checks least often is first', () => {
@@ -287,45 +208,33 @@ test('equal loops share a row, and the one that checks least often is first', ()
   expect(
     groupEqualLoops(scan).map((group) => group.map(({ address }) => address)),
   ).toEqual([['0x30'], ['0x10', '0x20']]);
-  expect(scanSentence(scan)).toBe(
-    '3 loops with spin hints in ./spinner. main checks least often: every 50.0 ns on zen-4.',
-  );
 });
 
-test('a scan answers for the machine that scanned, and says what is assumed of it', () => {
-  const gaps = [
-    { chip: 'here', ns: 18.6 },
-    { chip: 'zen-4', ns: 18.6 },
-    { chip: 'meteor-lake-p', ns: 51 },
-  ];
-  const scan = {
-    binaries: [{ path: './queue' }],
-    chips: [
-      {
-        id: 'here',
-        pause_ns: 18.6,
-        source: 'not measured: 65 cycles as zen-4',
-      },
-      { id: 'zen-4', pause_ns: 18.6, source: '65 cycles' },
-      { id: 'meteor-lake-p', pause_ns: 51, source: '229 cycles' },
+test('a scan compares by the model of this machine, and draws equal gaps side by side', () => {
+  const loop = (name: string, [model, other]: readonly [number, number]) => ({
+    function: name,
+    gaps: [
+      { chip: 'zen-4', ns: model },
+      { chip: 'zen-3', ns: model },
+      { chip: 'meteor-lake-p', ns: other },
     ],
-    loops: [{ function: 'wait_for', gaps }],
+  });
+  const scan = {
+    assumed_as: 'zen-4',
+    chips: ['zen-4', 'zen-3', 'meteor-lake-p'].map((id) => ({ id })),
+    loops: [loop('less', [10, 900]), loop('more', [18.6, 51])],
   };
-  expect(scanSentence(scan)).toBe(
-    '1 loop with spin hints in ./queue. wait_for checks every 18.6 ns here (assumed, as zen-4).',
-  );
-  const rows = gapPlan(scan)?.panel?.series.map(({ points }) => points[0]?.y);
-  expect(rows).toEqual([-0.2, 0.2, 0]);
-});
-
-test('the budget is the time of whole PAUSEs, as in the table', () => {
-  const budget = { budget_ns: 2971, budget_pauses: 83 };
-  expect(budgetSentence({ ...budget, processor: { pause_ns: 35.86 } })).toBe(
-    'Spin for 83 PAUSEs (2976 ns) before parking: about what parking and waking costs here.',
-  );
-  expect(budgetSentence(budget)).toBe(
-    'Spin for 2971 ns before parking: what parking and waking costs here.',
-  );
+  expect(groupEqualLoops(scan).map(([one]) => one.function)).toEqual([
+    'more',
+    'less',
+  ]);
+  const series = gapPlan(scan)?.panel?.series;
+  expect(series?.map(({ name }) => name)).toEqual([
+    'zen-4 (this model)',
+    'zen-3',
+    'meteor-lake-p',
+  ]);
+  expect(series?.map(({ points }) => points[0]?.y)).toEqual([-0.2, 0.2, 0]);
 });
 
 test('settings of the same name are told apart by their versions', () => {

@@ -1,8 +1,8 @@
 // The data of the charts of spin predictions and replays.
 
-import { count, fixed, quantity, seconds, wholeNumber } from '../../format';
+import { fixed, quantity } from '../../format';
 import { filterMap } from '../../lists';
-import { mapNumber, positive } from '../../numbers';
+import { positive } from '../../numbers';
 import type {
   AdviceRecord,
   Having,
@@ -11,7 +11,6 @@ import type {
   PredictionRecord,
   ProcessorRecord,
   ReplayedAlgorithm,
-  SpinAdviceRecord,
   SpinAttachRecord,
   ReplayCell,
   SpinPredictRecord,
@@ -188,6 +187,11 @@ export function pauseRemark(p: PredictionRecord): string {
 const chipName = (processor: ProcessorRecord | null | undefined) =>
   processor?.name === 'this machine' ? undefined : processor?.name;
 
+/** The id of its chip, as a user types it, else its name. */
+export const shortName = (
+  processor: ProcessorRecord | null | undefined,
+): string | null | undefined => processor?.chip ?? processor?.name;
+
 /** "Skylake-SP/X: a PAUSE takes 50.1 ns (140.3 cycles at 2.80 GHz)." */
 export function processorSentence(
   processor: ProcessorRecord | null | undefined,
@@ -202,23 +206,6 @@ export function processorSentence(
   return `${chipName(processor) ?? 'The measured machine'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
-/** How long to spin: whole PAUSEs, which a loop can count, and the time that they take. */
-export function budgetSentence({
-  budget_ns,
-  budget_pauses,
-  processor,
-}: SpinAdviceRecord): string {
-  const pause = processor?.pause_ns;
-  const [budget, time] =
-    positive(budget_pauses) && positive(pause)
-      ? [
-          `${wholeNumber(budget_pauses)} PAUSEs (${quantity(budget_pauses * pause, 'ns')})`,
-          'about ',
-        ]
-      : [quantity(budget_ns, 'ns'), ''];
-  return `Spin for ${budget} before parking: ${time}what parking and waking costs here.`;
-}
-
 /** The runtime and name of a setting; of several with both alike, their versions too. */
 export function nameSetting(
   { runtime, setting, versions }: AdviceRecord,
@@ -229,32 +216,6 @@ export function nameSetting(
   );
   const version = alike.length > 1 && versions?.split(',')[0];
   return `${runtime ?? ''}: ${setting ?? ''}${version ? `, ${version}` : ''}`;
-}
-
-/** The main result in a sentence. */
-export function predictSentence(record: Predicted): string {
-  const worst = [...record.moves]
-    .filter((m) => positive(m.from_ms) && positive(m.to_ms))
-    .sort((a, b) => b.to_ms! - b.from_ms! - (a.to_ms! - a.from_ms!))[0];
-  if (record.from && worst) {
-    return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${fixed(worst.to_ms! / worst.from_ms!, 1)} times as long.`;
-  }
-  // As the chart shows it first: with the largest number of CPUs.
-  const cpus = cpuCounts(record).at(-1) ?? 0;
-  const longest = (field: 'total_ms' | 'blind_gap_ms') =>
-    record.predictions
-      .filter((p) => p.cpus === cpus && positive(p[field]))
-      .sort((a, b) => b[field]! - a[field]!)[0];
-  const [most, blind] = [longest('total_ms'), longest('blind_gap_ms')];
-  const chip = chipName(record.processor);
-  if (!most) return `Spinning on ${chip ?? 'this processor'}`;
-  const pause = positive(record.processor?.pause_ns)
-    ? ` and a PAUSE of ${quantity(record.processor.pause_ns, 'ns')}`
-    : '';
-  const gap = blind
-    ? `; ${blind === most ? 'it also' : blind.algorithm} checks the lock least often, up to ${quantity(blind.blind_gap_ms! / 1e3, 's')} apart`
-    : '';
-  return `Predicted for ${chip ? `${chip}, ` : ''}${count(cpus, 'CPU')}${pause}: ${most.algorithm} spins longest, ${quantity(most.total_ms! / 1e3, 's')} before it parks${gap}.`;
 }
 
 /** What to do about the places that spin. */
@@ -289,77 +250,8 @@ export interface ReplayPoint {
   isUnstable: boolean;
 }
 
-/** A median error of fewer predictions says little. */
-const MIN_COMPARED = 3;
-
-/** The result: the greatest lateness of each algorithm, and how far off predictions are; for
- * contention, the record's sentence. */
-export function replaySentence(record: SpinReplayRecord): string {
-  const when = (ms: number): string =>
-    record.experiment === 'handoff'
-      ? `the lock is held for ${ms} ms`
-      : `the waiter comes ${ms} ms after the lock is taken`;
-  const worst = (record.algorithms ?? []).flatMap((of) => {
-    const points = toReplayPoints(of, record.experiment);
-    const compared = points.filter((p) => p.error !== null).length;
-    const late = filterMap(points, (p) => {
-      const us = p.measured ?? p.predicted;
-      const how =
-        p.measured === null
-          ? 'predicted'
-          : p.isThin
-            ? count(p.runs, 'run')
-            : 'median';
-      const showsError = !p.isThin && compared >= MIN_COMPARED;
-      return us === null ? null : { of, us, how, at: p.at_ms, showsError };
-    });
-    const delays = late.length;
-    late.sort((a, b) => b.us - a.us);
-    return late.slice(0, 1).map((one) => ({ ...one, delays }));
-  });
-  worst.sort((a, b) => a.us - b.us);
-  if (worst.length === 0)
-    return record.conclusions?.[0] ?? 'No conclusion was drawn.';
-  const parts = worst.map(
-    ({ of, us, at, how, delays, showsError }) =>
-      `${of.algorithm} gets a free lock ${seconds(us * 1e-6)} late (${how}) when ${when(at)}${delays > 1 ? `, the worst of ${count(delays, 'delay')}` : ''}${(showsError && mapNumber(of.median_error_percent, (error) => `, predictions off by ${fixed(error, 1)} %`)) || ''}`,
-  );
-  return `${describeThin(record)}${parts.join('; ')}.`;
-}
-
-/** How few of the runs behind points with too few are valid; empty if enough are. */
-function describeThin(record: SpinReplayRecord): string {
-  const thin = (record.algorithms ?? [])
-    .flatMap((of) => of.cells ?? [])
-    .filter(({ measured, items }) => measured && isThin(items));
-  if (thin.length === 0) return '';
-  const sum = (of: (cell: ReplayCell) => Maybe<number>): number =>
-    thin.reduce((all, cell) => all + (of(cell) ?? 0), 0);
-  const valid = sum((cell) => cell.items);
-  const lost = sum((cell) => (cell.switched ?? 0) + (cell.stopped ?? 0));
-  return `Not measured well: ${valid} of ${count(valid + lost, 'run')} valid. `;
-}
-
 const isThin = (runs: Maybe<number>): boolean =>
   typeof runs === 'number' && runs < MIN_RUNS;
-
-/** Points without a measurement, and why; empty if all were measured. */
-export function describeMissing(record: SpinReplayRecord): string {
-  const all = (record.algorithms ?? []).flatMap((of) =>
-    (of.cells ?? [])
-      .filter((cell) => !cell.measured && !cell.items)
-      .map((cell) => {
-        const at =
-          record.experiment === 'handoff' ? cell.hold_ms : cell.delay_ms;
-        const why = [
-          cell.switched && `${cell.switched} preempted`,
-          cell.stopped && `${cell.stopped} stopped by something else`,
-        ].filter(Boolean);
-        return `${of.algorithm ?? ''} at ${at ?? '?'} ms${why.length > 0 ? ` (all runs discarded: ${why.join(', ')})` : ''}`;
-      }),
-  );
-  return all.length > 0 ? `Not measured: ${all.join('; ')}.` : '';
-}
 
 /** Lateness in µs over delays, or for a hand-off over hold times. */
 export function toReplayPoints(
