@@ -135,3 +135,34 @@ impl AdviceRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_for_another_chip_holds_only_if_waking_costs_as_much_there() {
+        let mut record = SpinAdviceRecord {
+            budget_ns: 22_530.0,
+            budget_pauses: 450,
+            measured_on: "vm".to_owned(),
+            ..SpinAdviceRecord::default()
+        };
+        record.processor.pause_ns = 50.09;
+        let mut say = |chip: Option<&str>, is_other: bool| {
+            record.processor.chip = chip.map(str::to_owned);
+            "Skylake-SP/X".clone_into(&mut record.processor.name);
+            record.conclude(is_other);
+            record.answer.sentence.clone()
+        };
+        let rest = "if parking and waking costs 22.5 µs as on vm: spin for at most 450 PAUSEs.";
+        let expected = format!("On Skylake-SP/X, {rest}");
+        assert_eq!(say(Some("skylake-sp"), true), expected);
+        let expected = format!("With a PAUSE of 50.1 ns, {rest}");
+        assert_eq!(say(None, true), expected);
+        assert_eq!(
+            say(None, false),
+            "Spin for at most 450 PAUSEs: they take 22.5 µs, what parking and waking costs here."
+        );
+    }
+}

@@ -93,27 +93,26 @@ impl SpinPredictRecord {
         let Some((most, ms)) = longest(|one| one.total_ms) else {
             return format!("None of them spins for a known time on {processor}.");
         };
-        let among = match self
+        let (cpus, time) = (count_of(most.cpus, "CPU", "CPUs"), seconds(ms * 1e-3));
+        let is_alone = self
             .predictions
             .iter()
-            .any(|one| one.algorithm != most.algorithm)
-        {
-            true => "spins longest before it parks",
-            false => "spins before it parks",
+            .all(|one| one.algorithm == most.algorithm);
+        let spins = match is_alone {
+            true => "spins for",
+            false => "spins longest,",
         };
         let gap = longest(|one| one.blind_gap_ms).map_or_else(String::new, |(blind, ms)| {
-            let name = match blind.algorithm == most.algorithm {
-                true => "it",
-                false => &blind.algorithm,
+            let blind = match blind.algorithm == most.algorithm {
+                true if is_alone => "it checks the lock",
+                true => "it also checks the lock least often,",
+                false => &format!("{} checks the lock least often,", blind.algorithm),
             };
-            let most_ms = seconds(ms * 1e-3);
-            format!("; {name} checks the lock least often, up to {most_ms} apart")
+            format!("; {blind} up to {} apart", seconds(ms * 1e-3))
         });
         format!(
-            "On {processor} with {}, {} {among}, {}{gap}.",
-            count_of(most.cpus, "CPU", "CPUs"),
-            most.algorithm,
-            seconds(ms * 1e-3)
+            "On {processor} with {cpus}, {} {spins} {time} before it parks{gap}.",
+            most.algorithm
         )
     }
 }
@@ -337,5 +336,46 @@ impl TunableRecord {
             usual: (!tunable.usual.is_empty()).then(|| tunable.usual.to_owned()),
             how: tunable.how.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(record: &mut SpinPredictRecord, expected: &str) {
+        record.conclude();
+        assert_eq!(record.answer.sentence, expected);
+    }
+
+    #[test]
+    fn the_answer_names_what_changes_most_or_spins_longest() {
+        let text = include_str!("../../../../tests/data/records/spin-predict.json");
+        let mut record: SpinPredictRecord = crate::read(text).unwrap();
+        check(
+            &mut record,
+            "Moving from broadwell to skylake-sp, netfx_awarelock spins 14.8 times as long with 24 CPUs: 246 ms instead of 16.7 ms.",
+        );
+        let first = &mut record.moves[0];
+        (first.from_ms, first.to_ms) = (first.to_ms, Some(24.6));
+        record.conclude();
+        let sentence = &record.answer.sentence;
+        assert!(sentence.contains(" spins 10.0 % as long "), "{sentence}");
+        record.from = None;
+        check(
+            &mut record,
+            "On skylake-sp with 24 CPUs, netfx_awarelock spins longest, 246 ms before it parks; it also checks the lock least often, up to 16.4 ms apart.",
+        );
+        record.predictions.truncate(1);
+        check(
+            &mut record,
+            "On skylake-sp with 24 CPUs, netfx_awarelock spins for 246 ms before it parks; it checks the lock up to 16.4 ms apart.",
+        );
+        record.predictions[0].total_ms = None;
+        check(
+            &mut record,
+            "None of them spins for a known time on skylake-sp.",
+        );
     }
 }

@@ -6,6 +6,7 @@ use pinwise_format::{count_of, grouped, seconds};
 
 /// Fewer good items than this have no median worth its name.
 const MIN_ITEMS: u64 = 5;
+const NOTICES: &str = "notices a released lock ";
 
 impl SpinReplayRecord {
     /// Fills in the answer from its results.
@@ -27,14 +28,18 @@ impl SpinReplayRecord {
             .filter_map(|one| self.find_worst_cell(one))
             .collect();
         worst.sort_by(|a, b| a.late_us.total_cmp(&b.late_us));
-        let described: Vec<String> = match worst.as_slice() {
-            [best, .., last] => vec![last.describe(), best.describe()],
-            all => all.iter().map(WorstCell::describe).collect(),
+        let described = match worst.as_slice() {
+            [] => None,
+            [only] => Some(only.describe(NOTICES)),
+            [best, .., last] => {
+                let (last, best) = (last.describe(NOTICES), best.describe(""));
+                Some(format!("{last}; {best}"))
+            }
         };
-        let sentence = match described.is_empty() {
+        let sentence = match described {
             // Contention has no prediction.
-            true => self.conclusions.first().cloned().unwrap_or_default(),
-            false => format!("{}{}.", describe_few(cells()), described.join("; ")),
+            None => self.conclusions.first().cloned().unwrap_or_default(),
+            Some(described) => format!("{}{described}.", describe_few(cells())),
         };
         self.answer = Answer { sentence, advice };
     }
@@ -76,7 +81,7 @@ struct WorstCell<'a> {
 }
 
 impl WorstCell<'_> {
-    fn describe(&self) -> String {
+    fn describe(&self, verb: &str) -> String {
         let Self {
             algorithm,
             cell,
@@ -97,7 +102,7 @@ impl WorstCell<'_> {
                 format!("{figure}{predicted}")
             }
         };
-        format!("{algorithm} notices a released lock {late} late {when} ({how})")
+        format!("{algorithm} {verb}{late} late {when} ({how})")
     }
 }
 
@@ -166,7 +171,7 @@ mod tests {
             sentence.starts_with("netfx_awarelock notices"),
             "{sentence}"
         );
-        assert!(sentence.contains("; quick notices"), "{sentence}");
+        assert!(sentence.contains("; quick 30.0 µs late at"), "{sentence}");
         assert!(!sentence.contains("middle"), "{sentence}");
     }
 
