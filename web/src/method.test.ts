@@ -1,13 +1,16 @@
-// Sentences of verdicts.
+// What to do next.
 
 import { expect, test } from 'vitest';
 
-import { splitVerdict } from './method';
+import { splitCommand } from './method';
 
-test('a verdict is split after its first sentence', () => {
-  expect(splitVerdict('a is faster by 1.5 %. 3 of 12 ran. See b.')).toEqual([
-    'a is faster by 1.5 %.',
-    '3 of 12 ran. See b.',
+test('a command ends the advice, or stays in its sentence', () => {
+  expect(splitCommand('See it: pinwise spin attach -- ./a')).toEqual([
+    'See it',
+    'pinwise spin attach -- ./a',
   ]);
-  expect(splitVerdict('No end')).toEqual(['No end', '']);
+  expect(
+    splitCommand('Let it park: pinwise spin advise gives it; see below.'),
+  ).toBeNull();
+  expect(splitCommand('Change nothing.')).toBeNull();
 });

@@ -3,7 +3,7 @@
 import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
-import { commandList } from './headline';
+import { commandList, type NamedCommand } from './headline';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { type Facts, findingList, hostFacts, section, withCode } from './words';
 
@@ -37,11 +37,15 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
 
 /** What to do next, below an answer: a command at the end of the advice can be copied. */
 export function nextStep(advice: Maybe<string>): HTMLElement | null {
+  const command = splitCommand(advice ?? '');
+  return command ? commandList([command]) : adviceLine(advice);
+}
+
+/** Advice that ends with a command of pinwise: the words and the command; null for other advice. */
+export function splitCommand(advice: string): NamedCommand | null {
   const [, words, command] =
-    /^(.*): (pinwise (?:(?!\. |; ).)*)$/.exec(advice ?? '') ?? [];
-  return words && command
-    ? commandList([[words, command]])
-    : adviceLine(advice);
+    /^(.*): (pinwise (?:(?!\. |; ).)*)$/.exec(advice) ?? [];
+  return words && command ? [words, command] : null;
 }
 
 /** Why an experiment ended; older records have only a word for it. */
