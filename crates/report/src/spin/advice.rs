@@ -2,7 +2,7 @@
 
 use crate::comparison::render_answer;
 use crate::style::{Palette, paragraph, visible};
-use pinwise_format::nanoseconds;
+use pinwise_format::{grouped, nanoseconds, three_digits, whole};
 use pinwise_record::{AdviceRecord, SpinAdviceRecord};
 
 /// Advice for a terminal.
@@ -14,8 +14,8 @@ pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String
         "A PAUSE takes {}. Measured on {}: a wake-up takes {}, a switch {}.",
         nanoseconds(record.processor.pause_ns),
         record.measured_on,
-        nanoseconds(record.futex_wake_ns),
-        nanoseconds(record.context_switch_ns),
+        microseconds(record.futex_wake_ns),
+        microseconds(record.context_switch_ns),
     );
     out += &format!("{}\n", paragraph("  ", "  ", &visible(&costs)));
     out += &format!("{}\n", paragraph("  ", "  ", &record.rule));
@@ -28,9 +28,18 @@ pub fn render_spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String
     out + &palette.record_line(&record.id) + &render_answer(&record.answer, palette)
 }
 
+/// A time in one unit, whatever its size: those of the settings are compared with each other.
+fn microseconds(ns: f64) -> String {
+    let us = ns * 1e-3;
+    match us < 1e3 {
+        true => format!("{} µs", three_digits(us)),
+        false => format!("{} µs", grouped(whole(us))),
+    }
+}
+
 fn describe_advice(row: &AdviceRecord, palette: Palette) -> String {
     let time =
-        |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" ({})", nanoseconds(ns)));
+        |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" ({})", microseconds(ns)));
     let mut out = format!("\n  {}\n", palette.strong(&visible(&row.runtime)));
     let mut setting = format!("{}, {}", row.setting, row.how);
     if let Some(versions) = &row.versions {
