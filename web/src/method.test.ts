@@ -1,16 +1,28 @@
-// What to do next.
+// Sentences of verdicts.
 
 import { expect, test } from 'vitest';
 
-import { splitCommand } from './method';
+import { splitAdvice, splitVerdict } from './method';
 
-test('a command ends the advice, or stays in its sentence', () => {
-  expect(splitCommand('See it: pinwise spin attach -- ./a')).toEqual([
-    'See it',
-    'pinwise spin attach -- ./a',
+test('a verdict is split after its first sentence', () => {
+  expect(splitVerdict('a is faster by 1.5 %. 3 of 12 ran. See b.')).toEqual([
+    'a is faster by 1.5 %.',
+    '3 of 12 ran. See b.',
   ]);
-  expect(
-    splitCommand('Let it park: pinwise spin advise gives it; see below.'),
-  ).toBeNull();
-  expect(splitCommand('Change nothing.')).toBeNull();
+  expect(splitVerdict('No end')).toEqual(['No end', '']);
+});
+
+test('a command at the end of advice is split off', () => {
+  expect(splitAdvice('Compare them: pinwise fleet report f.')).toEqual([
+    'Compare them',
+    'pinwise fleet report f',
+  ]);
+  expect(splitAdvice('Move it: echo 0-1 > /proc/irq/6/x')?.[1]).toBe(
+    'echo 0-1 > /proc/irq/6/x',
+  );
+  expect(splitAdvice('See more: `pinwise a -- P`.')?.[1]).toBe(
+    'pinwise a -- P',
+  );
+  for (const other of ['Run: pinwise a. Then rest.', 'Change nothing.'])
+    expect(splitAdvice(other)).toBeNull();
 });

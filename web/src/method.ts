@@ -3,7 +3,7 @@
 import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
-import { commandList, type NamedCommand } from './headline';
+import { commandList } from './headline';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { type Facts, findingList, hostFacts, section, withCode } from './words';
 
@@ -25,27 +25,25 @@ export function splitVerdict(verdict: string): [first: string, more: string] {
   return [verdict.slice(0, end + 1), verdict.slice(end + 2)];
 }
 
-/** Advice, below a verdict. */
-export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
-  advice
-    ? h(
-        'p.advice-line',
-        h('span', { aria: { hidden: 'true' } }, '→ '),
-        ...withCode(advice),
-      )
-    : null;
+/** Advice that ends with a command: its words, and the command, as a terminal shows it. */
+export const splitAdvice = (
+  advice: string,
+): readonly [words: string, command: string] | null => {
+  const found =
+    /^(.+): `?((?:pinwise|echo|taskset) (?:(?![.;] ).)+?)`?\.?$/.exec(advice);
+  return found && [found[1]!, found[2]!];
+};
 
-/** What to do next, below an answer: a command at the end of the advice can be copied. */
-export function nextStep(advice: Maybe<string>): HTMLElement | null {
-  const command = splitCommand(advice ?? '');
-  return command ? commandList([command]) : adviceLine(advice);
-}
-
-/** Advice that ends with a command of pinwise: the words and the command; null for other advice. */
-export function splitCommand(advice: string): NamedCommand | null {
-  const [, words, command] =
-    /^(.*): (pinwise (?:(?!\. |; ).)*)$/.exec(advice) ?? [];
-  return words && command ? [words, command] : null;
+/** Advice, below a verdict; a command at its end can be copied. */
+export function adviceLine(advice: Maybe<string>): HTMLElement | null {
+  if (!advice) return null;
+  const command = splitAdvice(advice);
+  if (command) return commandList([command]);
+  return h(
+    'p.advice-line',
+    h('span', { aria: { hidden: 'true' } }, '→ '),
+    ...withCode(advice),
+  );
 }
 
 /** Why an experiment ended; older records have only a word for it. */

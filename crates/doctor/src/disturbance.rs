@@ -90,7 +90,7 @@ pub(crate) fn check_virtual_machine(examined: &Examined) -> CheckOutcome {
             format!(
                 "This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."
             ),
-            "Whether they do: pinwise topology --measure --watch 3m. Trust randomised comparisons more than the reported topology.",
+            "Trust randomised comparisons more than the reported topology, and see whether CPUs move: pinwise topology --measure --watch 3m",
         ),
     };
     let finding = warning("virtual_machine", sentence, advice);

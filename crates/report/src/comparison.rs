@@ -328,9 +328,13 @@ pub(super) fn next_step(advice: &str, commands: &[CommandRecord]) -> String {
     }
 }
 
-/// Advice that ends with a command of pinwise: the words, with their colon, and the command.
+/// What commands at the end of advice begin with.
+const COMMANDS: [&str; 3] = [": pinwise ", ": echo ", ": taskset "];
+
+/// Advice that ends with a command: the words, with their colon, and the command.
 fn split_command(advice: &str) -> Option<(&str, &str)> {
-    let at = advice.rfind(": pinwise ")? + 1;
+    let starts = COMMANDS.iter().filter_map(|start| advice.rfind(start));
+    let at = starts.max()? + 1;
     let (words, command) = (&advice[..at], advice[at..].trim());
     let goes_on = command.contains(". ") || command.contains("; ");
     (!goes_on).then_some((words, command))

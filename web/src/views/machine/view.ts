@@ -86,10 +86,10 @@ const describeHost = ({ host }: Machine): string =>
 const adviceText = ({ contradictions, host, measured }: Machine): string =>
   contradictions[0]?.advice ??
   (!measured
-    ? 'Nothing was measured: check it with `pinwise topology --measure`.'
+    ? 'Nothing was measured; check it: pinwise topology --measure'
     : host.hypervisor && !measured.drift
-      ? 'The CPUs of a virtual machine may move: `pinwise topology --measure --watch 3m` follows them.'
-      : 'See what placement is worth here: `pinwise compare -- PROGRAM`.');
+      ? 'The CPUs of a virtual machine may move; follow them: pinwise topology --measure --watch 3m'
+      : 'See what placement is worth here: pinwise compare -- PROGRAM');
 
 /** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
 function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {

@@ -2,7 +2,7 @@
 
 import { h } from '../../dom';
 import { seconds } from '../../format';
-import { nextStep } from '../../method';
+import { adviceLine } from '../../method';
 import { mapNumber } from '../../numbers';
 import type { ReportRecord, Reproduction } from '../../records';
 import type { AnyRecord } from '../../source';
@@ -16,7 +16,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
     h('p.verdict', reproduction.sentence ?? ''),
-    nextStep(reproduction.advice),
+    adviceLine(reproduction.advice),
     reproduction.interrupted &&
       h('p', 'Interrupted: what was finished is shown.'),
     ...(reproduction.reports ?? []).map((report) =>

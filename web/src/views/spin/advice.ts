@@ -7,7 +7,7 @@ import { h } from '../../dom';
 import { items, list, texts } from '../../fields';
 import { digits, quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
-import { nextStep } from '../../method';
+import { adviceLine } from '../../method';
 import type {
   AdviceRecord,
   SpinAdviceRecord,
@@ -36,7 +36,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const { answer, measured_on: host } = advice;
   return stack('article', '', [
     h('p.verdict', answer?.sentence ?? ''),
-    nextStep(answer?.advice),
+    adviceLine(answer?.advice),
     settingTable(items(advice.advice)),
     h(
       'details',
@@ -85,7 +85,7 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
   const gaps = gapPlan(scan);
   return stack('article', '', [
     h('p.verdict', scan.answer?.sentence ?? ''),
-    nextStep(scan.answer?.advice),
+    adviceLine(scan.answer?.advice),
     gaps && chart(gaps),
     section('Loops', loopTable(scan)),
     h(

@@ -7,7 +7,7 @@ import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { change, fixed, seconds, wholeNumber } from '../../format';
 import { chartSlot } from '../../keep';
-import { nextStep } from '../../method';
+import { adviceLine } from '../../method';
 import type { ProcessorRecord, SpinPredictRecord, Maybe } from '../../records';
 import type { Cell, SortableTable } from '../../sortable';
 import { sortableTable, figureCell } from '../../sortable';
@@ -75,7 +75,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   const element = h(
     'article',
     h('p.verdict', predicted.answer?.sentence ?? ''),
-    nextStep(predicted.answer?.advice),
+    adviceLine(predicted.answer?.advice),
     counts.length > 1 && algorithmChoice(predicted, first, drawCurves),
     total.element,
     gap.element,

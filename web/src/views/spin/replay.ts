@@ -17,7 +17,7 @@ import type {
   ReplayedAlgorithm,
   SpinReplayRecord,
 } from '../../records';
-import { nextStep } from '../../method';
+import { adviceLine } from '../../method';
 import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
@@ -43,7 +43,7 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const said = [...(replay.conclusions ?? []), ...(replay.notes ?? [])];
   return stack('article', '', [
     h('p.verdict', answer?.sentence ?? ''),
-    nextStep(answer?.advice),
+    adviceLine(answer?.advice),
     ...plots,
     h(
       'details',
