@@ -40,8 +40,8 @@ export interface SortableTable {
 /** Rows drawn at a time; the filter finds the others. */
 const ROWS_AT_A_TIME = 20;
 
-/** Tables of fewer rows have no filter. */
-const MIN_FILTERED = 4;
+/** Rows that need no filter. */
+const MAX_AT_A_GLANCE = 8;
 
 /** Cells with so few characters stay on one line. */
 const MAX_SHORT = 12;
@@ -97,6 +97,7 @@ export function sortableTable(first: SortableTable): {
     aria: { label: `Narrow: ${first.caption}` },
   });
   const status = h('span.muted', { role: 'status' });
+  const narrow = h('p.narrow', filter, ' ', status);
   const body = h('tbody');
   const more = h('button.more');
   const heads = first.columns.map((c, at) => {
@@ -133,6 +134,7 @@ export function sortableTable(first: SortableTable): {
       ),
     );
     asCards(box);
+    narrow.hidden = table.rows.length <= MAX_AT_A_GLANCE;
     status.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, rows.length - drawn.length)} more`;
@@ -155,18 +157,7 @@ export function sortableTable(first: SortableTable): {
   const box = scrollBox(first.caption, heads, body);
   draw();
   return {
-    element: h(
-      'div.sortable',
-      h(
-        'p.narrow',
-        { hidden: first.rows.length < MIN_FILTERED },
-        filter,
-        ' ',
-        status,
-      ),
-      box,
-      more,
-    ),
+    element: h('div.sortable', narrow, box, more),
     show(next) {
       table = next;
       draw();
