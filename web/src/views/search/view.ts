@@ -45,8 +45,8 @@ export function searchView(record: AnyRecord, _page: Page): View {
   const candidates = sortableTable(candidateTable(record as SearchRecord));
   const all = joinParts<SearchRecord>('article', [
     rebuiltOnChange(topPart),
-    chartPart('Candidates', candidatePlan),
     rebuiltOnChange(commandPart, ({ verdict, stopped }) => [verdict, stopped]),
+    chartPart('Candidates', candidatePlan),
     rebuiltOnChange(notesPart),
     {
       element: section('Every candidate', candidates.element),
