@@ -54,7 +54,10 @@ pub fn render_jitter(record: &JitterRecord, palette: Palette) -> String {
     out += &format_causes_table(record, palette);
     out += &describe_counters(record, palette);
     out += &format!("\n{}\n", describe_isolation(&record.isolation));
-    out += &describe_findings(&record.findings, palette);
+    let findings = record.findings.iter();
+    // The answer, at the end, repeats no finding.
+    let others = findings.filter(|finding| finding.sentence != record.answer.sentence);
+    out += &describe_findings(others, palette);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod findings;
+mod noisy_cpu;
 mod recorder;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The result of a watch in one sentence, and what to do next.
 
+use super::noisy_cpu;
 use pinwise_format::{count_of, join_words, percent, seconds};
 use pinwise_record::{Answer, Finding, GapCause, JitterCauseRecord, JitterRecord};
 
@@ -8,8 +9,15 @@ const NAMED: usize = 2;
 /// A cause of a smaller part of the lost time is not named beside a larger one.
 const MIN_PART: f64 = 0.05;
 
-/// The answer of a record with all its findings.
+/// The answer of a record with all its findings: about a CPU that stands out, or about all.
 pub(super) fn answer(record: &JitterRecord) -> Answer {
+    let mut findings = record.findings.iter();
+    if let Some(noisy) = findings.find(|finding| finding.check == noisy_cpu::CHECK) {
+        return Answer {
+            sentence: noisy.sentence.clone(),
+            advice: noisy.advice.clone(),
+        };
+    }
     Answer {
         sentence: summarise(record),
         advice: advise(record),

@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 
 use super::JitterPlan;
+use super::noisy_cpu::{MIN_SHARE, find_noisy_cpu};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{Finding, GapCause, JitterCpuRecord, JitterRecord, Severity};
 use pinwise_topology::{CpuSet, Topology};
 
 /// A CPU in `nohz_full` still has about one tick per second.
 const MAX_TICKS_PER_S: f64 = 2.0;
-/// A smaller share of the time is not worth a finding.
-const MIN_SHARE: f64 = 1e-4;
 /// A larger share of the time lost to threads is not jitter but another program's work.
 const BUSY_SHARE: f64 = 0.05;
 /// An interrupt that causes this share of a CPU's gaps is worth moving.
@@ -48,6 +47,7 @@ pub(super) fn list_findings(
     findings.extend(examined.find_other_load());
     findings.extend(examined.suggest_isolation(topology));
     findings.extend(examined.find_movable_interrupts());
+    findings.extend(find_noisy_cpu(record, &findings));
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
     findings
 }
@@ -423,10 +423,12 @@ impl Examined<'_> {
         let others = self.housekeeping.difference(&disturbed.cpus);
         let first = self.housekeeping.first()?;
         let advice = if !others.is_empty() {
-            format!("To move it, as root: echo {others} > /proc/irq/{number}/smp_affinity_list.")
+            format!(
+                "Move IRQ {number} to other CPUs, as root: echo {others} > /proc/irq/{number}/smp_affinity_list"
+            )
         } else if self.housekeeping.len() > 1 {
             format!(
-                "To keep it on one CPU, as root: echo {first} > /proc/irq/{number}/smp_affinity_list."
+                "Keep IRQ {number} on one CPU, as root: echo {first} > /proc/irq/{number}/smp_affinity_list"
             )
         } else {
             return None;

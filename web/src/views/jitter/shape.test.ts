@@ -3,13 +3,7 @@
 import { expect, test } from 'vitest';
 
 import type { JitterRecord } from '../../records';
-import {
-  causeTable,
-  cpuTable,
-  longestChart,
-  lostChart,
-  toSentences,
-} from './shape';
+import { causeTable, cpuTable, longestChart, lostChart } from './shape';
 import { panelsOf } from '../../plot';
 
 const timer = { kind: 'cpu-interrupt', name: 'local_timer' } as const;
@@ -85,14 +79,6 @@ const quiet = {
   causes: [{ ...timer, lost_ms: 4 }],
 };
 const UNEQUAL: JitterRecord = {
-  answer: { sentence: '3 CPUs lost 0.4 %.', advice: 'Isolate CPUs.' },
-  findings: [
-    {
-      check: 'device_interrupt',
-      advice: 'Move IRQ 38.',
-      evidence: { cpus: '2' },
-    },
-  ],
   causes: [timer, card],
   cpus: [
     { ...quiet, cpu: 0 },
@@ -108,20 +94,6 @@ const UNEQUAL: JitterRecord = {
     },
   ],
 };
-
-test('a CPU that stands out is the answer, and its cure the advice', () => {
-  expect(toSentences(UNEQUAL)).toEqual([
-    'CPU 2 lost 0.8 % of its time, 4.0 times the median CPU, mostly to eth0-rx-1 (IRQ 38) and local_timer.',
-    'Move IRQ 38.',
-    '3 CPUs lost 0.4 %.',
-  ]);
-  const cpus = UNEQUAL.cpus!.slice(0, 2);
-  expect(toSentences({ ...UNEQUAL, cpus })).toEqual([
-    '3 CPUs lost 0.4 %.',
-    'Isolate CPUs.',
-    '',
-  ]);
-});
 
 test('the lost time of a CPU is divided by cause', () => {
   const series = lostChart(UNEQUAL)?.panel?.series;

@@ -1,8 +1,7 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
-import { parseCpus } from '../../cpus';
-import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import { count, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
 import { type Series, seriesColour, seriesLook } from '../../plot';
@@ -54,43 +53,8 @@ type Cpu = NonNullable<JitterRecord['cpus']>[number];
 
 const lostShare = ({ lost_share }: Cpu): number => lost_share ?? 0;
 
-/** A CPU that lost this many times the median of all stands out. */
-const MIN_OUTLIER = 2;
-
-/** The CPU that lost most, if it stands out, and how often the median. */
-function findOutlier({ cpus }: JitterRecord): [Cpu, number] | null {
-  const all = [...(cpus ?? [])].sort((a, b) => lostShare(b) - lostShare(a));
-  const median = lostShare(all[Math.floor(all.length / 2)] ?? {});
-  const times = lostShare(all[0] ?? {}) / median;
-  return all.length > 2 && times >= MIN_OUTLIER && Number.isFinite(times)
-    ? [all[0]!, times]
-    : null;
-}
-
 const mainCauses = ({ causes }: Cpu): string[] =>
   (causes ?? []).slice(0, 2).map(causeName);
-
-/** The answer and what to do: of a CPU that stands out first, then those of all. */
-export function toSentences(
-  record: JitterRecord,
-): [verdict: string, advice: string, more: string] {
-  const { answer, findings } = record;
-  const [sentence, advice] = [answer?.sentence ?? '', answer?.advice ?? ''];
-  const outlier = findOutlier(record);
-  if (!outlier) return [sentence, advice, ''];
-  const [cpu, times] = outlier;
-  const cure = findings?.find(
-    ({ check, evidence }) =>
-      check === 'device_interrupt' &&
-      parseCpus(String(evidence?.['cpus'] ?? '')).includes(cpu.cpu ?? -1),
-  )?.advice;
-  const causes = mainCauses(cpu).join(' and ');
-  return [
-    `CPU ${cpu.cpu} lost ${percent(cpu.lost_share)} of its time, ${digits(times, 2)} times the median CPU${causes && `, mostly to ${causes}`}.`,
-    cure ?? advice,
-    sentence,
-  ];
-}
 
 /** Causes with a colour; of many CPUs those that lost most are drawn. */
 const MAX_COLOURS = 5;

@@ -8,13 +8,7 @@ import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import {
-  causeTable,
-  cpuTable,
-  longestChart,
-  lostChart,
-  toSentences,
-} from './shape';
+import { causeTable, cpuTable, longestChart, lostChart } from './shape';
 
 /** Causes shown at first. */
 const MAX_CAUSES = 8;
@@ -25,16 +19,17 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const isolation = record.isolation ?? {};
   const whyNoCauses = record.causes_unavailable;
   const causes = causeTable(record);
-  const [verdict, advice, more] = toSentences(record);
+  const { answer, findings } = record;
   const lost = lostChart(record);
   const rare = causes.rows.slice(MAX_CAUSES);
   return stack('article', '', [
-    h('p.verdict', verdict),
-    adviceLine(advice),
-    more && h('p', more),
+    h('p.verdict', answer?.sentence),
+    adviceLine(answer?.advice),
     lost && chart(lost),
     section('CPUs', tableElement(cpuTable(record))),
-    findingsPart(record.findings),
+    findingsPart(
+      findings?.filter(({ sentence }) => sentence !== answer?.sentence),
+    ),
     section(
       'Causes',
       ...(whyNoCauses

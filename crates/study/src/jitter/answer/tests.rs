@@ -84,3 +84,21 @@ fn advice_is_about_the_cause_of_most_lost_time() {
     record.findings.pop();
     assert_eq!(answer(&record).advice, "Ask the host.");
 }
+
+#[test]
+fn a_cpu_that_stands_out_is_the_answer() {
+    let mut record = watch(vec![cause(
+        GapCause::CpuInterrupt,
+        "local_timer",
+        20.0,
+        30.0,
+    )]);
+    record.findings = vec![finding("not_isolated", "Isolate."), {
+        let mut noisy = finding(noisy_cpu::CHECK, "Move IRQ 38.");
+        noisy.sentence = "CPU 3 lost most.".to_owned();
+        noisy
+    }];
+    let answer = answer(&record);
+    assert_eq!(answer.sentence, "CPU 3 lost most.");
+    assert_eq!(answer.advice, "Move IRQ 38.");
+}
