@@ -118,12 +118,29 @@ pub struct BenchKernel {
     /// What the other CPUs of a core add, as a share: 0.18 is 18 % more. Only for the SMT
     /// questions.
     pub smt_yield: Option<Estimate>,
+    /// The placements of equal numbers of threads that certainly differ most; `null` if none do.
+    #[serde(default)]
+    pub placement_difference: Option<PlacementDifference>,
     /// Confidence of the intervals, valid for all cells together.
     pub confidence: f64,
     /// Whole blocks that the figures are based on.
     pub blocks: usize,
     /// Why the comparison ended.
     pub stopped: Option<Stopped>,
+}
+
+/// How much the placement of threads matters to a kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlacementDifference {
+    /// The number of threads at which it matters most.
+    pub threads: usize,
+    /// The placement that does most work with them.
+    pub best: String,
+    /// The placement that does least.
+    pub worst: String,
+    /// How much more work the best does, as a share: 0.18 is 18 % more.
+    pub more: Estimate,
 }
 
 /// One way in which a kernel was run.

@@ -77,7 +77,9 @@ mod workload;
 pub use attribution::{
     AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
-pub use bench::{Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState};
+pub use bench::{
+    Bench, BenchCell, BenchKernel, GroupScore, PlacementDifference, Question, SmtRecord, SmtState,
+};
 pub use blocked::{
     BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, WakerRecord,
 };

@@ -3,8 +3,10 @@
 //! A sentence claims only what an interval supports, and names what is undecided; scores are means
 //! without an interval.
 
-use pinwise_format::{join_words, percent, percent_range, round_bytes, shell};
-use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
+use pinwise_format::{count, join_words, percent, percent_range, round_bytes, shell};
+use pinwise_record::{
+    Bench, BenchCell, BenchKernel, Estimate, GroupScore, PlacementDifference, Question, SmtState,
+};
 
 /// Writes conclusions and scores into the record, replacing earlier ones.
 pub(super) fn draw_conclusions(record: &mut Bench) {
@@ -13,11 +15,11 @@ pub(super) fn draw_conclusions(record: &mut Bench) {
     let mut conclusions = Vec::new();
     conclusions.extend(conclude_smt(record));
     conclusions.extend(sum_up_scaling(record));
+    conclusions
+        .extend(kernels_with_question(record, Question::Scaling).filter_map(conclude_places));
     conclusions.extend(
         kernels_with_question(record, Question::Scaling).filter_map(|k| conclude_scaling(k, least)),
     );
-    conclusions
-        .extend(kernels_with_question(record, Question::Scaling).filter_map(conclude_places));
     conclusions.extend(
         kernels_with_question(record, Question::Builds).filter_map(|k| conclude_builds(k, least)),
     );
@@ -35,11 +37,12 @@ fn advise(record: &Bench) -> String {
         .or_else(|| wants_smt(record).then(|| record.smt.advice.clone()))
         .filter(|advice| !advice.is_empty())
         .unwrap_or_else(|| {
-            let extremes = record.kernels.first().map_or_else(Vec::new, find_extremes);
-            let places: String = extremes
-                .iter()
-                .map(|cell| format!("--place {} ", shell::word(&cell.placement)))
-                .collect();
+            let mut kernels = record.kernels.iter();
+            let widest = kernels.find_map(|kernel| kernel.placement_difference.as_ref());
+            let places = widest.map_or_else(String::new, |widest| {
+                let [best, worst] = [&widest.best, &widest.worst].map(|place| shell::word(place));
+                format!("--place {best} --place {worst} ")
+            });
             format!("Compare placements of your own program: pinwise compare {places}-- PROGRAM")
         })
 }
@@ -56,20 +59,6 @@ fn smt_kernels(record: &Bench) -> Vec<&BenchKernel> {
 fn wants_smt(record: &Bench) -> bool {
     let suite = record.suite.as_deref();
     suite.is_some_and(|suite| suite == "smt" || suite == "all")
-}
-
-/// The fastest and the slowest cell with the most threads; empty if there is one alone.
-fn find_extremes(kernel: &BenchKernel) -> Vec<&BenchCell> {
-    let most = kernel.cells.iter().map(|cell| cell.threads).max();
-    let cells = kernel.cells.iter().filter(|c| Some(c.threads) == most);
-    let mut ranked: Vec<(&BenchCell, Estimate)> = cells
-        .filter_map(|cell| Some((cell, cell.speed_up?)))
-        .collect();
-    ranked.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
-    match ranked.as_slice() {
-        [(best, _), .., (worst, _)] => vec![best, worst],
-        _ => Vec::new(),
-    }
 }
 
 fn kernels_with_question(record: &Bench, question: Question) -> impl Iterator<Item = &BenchKernel> {
@@ -101,7 +90,7 @@ fn unsigned_share(share: Estimate) -> String {
     match (share.low, share.high) {
         (Some(low), Some(high)) => {
             let ends = (low.abs().min(high.abs()), low.abs().max(high.abs()));
-            format!("{value} ({:.1}–{})", 100.0 * ends.0, percent(ends.1))
+            format!("{value} ({})", percent_range(ends.0, ends.1))
         }
         _ => value,
     }
@@ -263,9 +252,11 @@ fn conclude_scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let mut later = best[pays_to + 1..].iter();
     let undecided = later.find(|step| step.1.high.is_none_or(|high| high >= reached));
     let end = match undecided {
-        None if pays_to + 1 == best.len() => "the last step still pays".to_owned(),
-        None => format!("more than {} do not pay", best[pays_to].0.threads),
-        Some(step) => format!("whether {} pay is undecided", step.0.threads),
+        // Of two numbers of threads there is one step: that the second does more says it.
+        None if pays_to + 1 == best.len() && best.len() == 2 => String::new(),
+        None if pays_to + 1 == best.len() => "; the last step still pays".to_owned(),
+        None => format!("; more than {} do not pay", best[pays_to].0.threads),
+        Some(step) => format!("; whether {} pay is undecided", step.0.threads),
     };
     let (cell, speed_up) = if pays_to == 0 { last } else { &best[pays_to] };
     let speed = match (speed_up.low, speed_up.high) {
@@ -278,8 +269,13 @@ fn conclude_scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let bandwidth = cell.bytes_per_s.map_or_else(String::new, |rate| {
         format!(", {:.1} GB/s", rate.value / 1e9)
     });
+    let mut families = kernel.cells.iter().map(|cell| &cell.family);
+    let at = match families.any(|family| *family != cell.family) {
+        true => format!(" at {}", cell.family),
+        false => String::new(),
+    };
     Some(format!(
-        "{}: {} threads do {speed} times the work of {}{efficiency}{bandwidth}; {end}.",
+        "{}: {} threads{at} do {speed} times the work of {}{efficiency}{bandwidth}{end}.",
         kernel.kernel, cell.threads, first.0.threads
     ))
 }
@@ -305,29 +301,52 @@ fn sum_up_scaling(record: &Bench) -> Option<String> {
     })
 }
 
-/// The number of threads at which the placement matters most, if it certainly matters.
-fn conclude_places(kernel: &BenchKernel) -> Option<String> {
-    let mut widest: Option<(f64, &BenchCell, &BenchCell)> = None;
-    for better in &kernel.cells {
-        for worse in kernel.cells.iter().filter(|c| c.threads == better.threads) {
+/// The number of threads at which the placement matters most, if it certainly matters. The
+/// speed-ups' intervals hold together, and so does that of the ratio of any two of them.
+pub(super) fn widest_difference(cells: &[BenchCell]) -> Option<PlacementDifference> {
+    let mut widest: Option<PlacementDifference> = None;
+    for better in cells {
+        let same_threads = |cell: &&BenchCell| cell.threads == better.threads;
+        for worse in cells.iter().filter(same_threads) {
             let (Some(high), Some(low)) = (better.speed_up, worse.speed_up) else {
                 continue;
             };
-            let is_sure = high.low.zip(low.high).is_some_and(|(low, high)| low > high);
-            let ratio = high.value / low.value;
-            if is_sure && widest.is_none_or(|(widest, ..)| ratio > widest) {
-                widest = Some((ratio, better, worse));
+            let more = Estimate {
+                value: high.value / low.value - 1.0,
+                low: divide(high.low, low.high).map(|ratio| ratio - 1.0),
+                high: divide(high.high, low.low).map(|ratio| ratio - 1.0),
+            };
+            let is_sure = more.low.is_some_and(|low| low > 0.0);
+            if is_sure
+                && widest
+                    .as_ref()
+                    .is_none_or(|most| more.value > most.more.value)
+            {
+                widest = Some(PlacementDifference {
+                    threads: better.threads,
+                    best: better.placement.clone(),
+                    worst: worse.placement.clone(),
+                    more,
+                });
             }
         }
     }
-    let (ratio, better, worse) = widest?;
+    widest
+}
+
+fn divide(above: Option<f64>, below: Option<f64>) -> Option<f64> {
+    Some(above? / below.filter(|below| *below > 0.0)?)
+}
+
+fn conclude_places(kernel: &BenchKernel) -> Option<String> {
+    let widest = kernel.placement_difference.as_ref()?;
     Some(format!(
-        "{} with {} threads: {} does {} more than {}.",
+        "{} with {}: {} does {} more work than {}.",
         kernel.kernel,
-        better.threads,
-        better.placement,
-        percent(ratio - 1.0),
-        worse.placement
+        count(widest.threads, "thread"),
+        widest.best,
+        unsigned_share(widest.more),
+        widest.worst
     ))
 }
 

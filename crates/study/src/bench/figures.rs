@@ -7,6 +7,7 @@
 use super::BenchPlan;
 use super::cache_fit;
 use super::cells::{Cell, Trial};
+use super::conclusions::widest_difference;
 use pinwise_record::{
     Arm, Bench, BenchCell, BenchKernel, Comparison, Estimate, Finding, KernelRecord, Question,
     Severity, Stopped,
@@ -60,6 +61,9 @@ pub(super) fn compute_figures(
         cache_fit: describe_cache_fit(trial, plan, facts),
         baseline: comparison.baseline.clone(),
         smt_yield: smt_yield(trial.question, &cells),
+        placement_difference: (trial.question == Question::Scaling)
+            .then(|| widest_difference(&cells))
+            .flatten(),
         cells,
         confidence: 1.0 - comparison.plan.alpha,
         blocks: comparison.blocks,

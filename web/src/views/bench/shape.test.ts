@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { BenchKernel } from '../../records';
 import {
   cellRows,
+  rankPlacements,
   scalingSummary,
   smtYields,
   speedSeries,
@@ -84,6 +85,29 @@ test('no line is drawn across numbers of threads that were not measured', () => 
     withGaps(threads.map(point)).map(({ value }) => value);
   expect(valuesOf(1, 8)).toEqual([1, null, 8]);
   expect(valuesOf(1, 2, 4)).toEqual([1, 2, 4]);
+});
+
+test('placements are those of the threads at which they differ most', () => {
+  const cell = (threads: number, placement: string, value: number | null) => ({
+    name: `${threads} @ ${placement}`,
+    threads,
+    placement,
+    speed_up: value === null ? null : { value },
+  });
+  const cells = [
+    cell(2, 'compact', 1.2),
+    cell(2, 'spread', 1.9),
+    cell(2, 'failed', null),
+    cell(4, 'spread', 3),
+  ];
+  const kernel = { ...KERNEL, cells };
+  const names = (more: Partial<BenchKernel>) => {
+    const [threads, all] = rankPlacements({ ...kernel, ...more });
+    return [threads, ...all.map(({ placement }) => placement)];
+  };
+  expect(names({})).toEqual([4, 'spread']);
+  const placement_difference = { threads: 2 };
+  expect(names({ placement_difference })).toEqual([2, 'spread', 'compact']);
 });
 
 test('an interval with one end is left out', () => {

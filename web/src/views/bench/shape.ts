@@ -58,6 +58,36 @@ export const hasScalingChart = (kernel: BenchKernel): boolean =>
   kernel.question === 'scaling' &&
   speedSeries(kernel).some((c) => c.points.length > 1);
 
+/** The numbers of threads that were measured, ascending. */
+export const countThreads = ({ cells }: BenchKernel): number[] =>
+  [...new Set(filterMap(cells ?? [], ({ threads }) => threads ?? null))].sort(
+    (a, b) => a - b,
+  );
+
+/** A placement of a number of threads. */
+export type RankedPlacement = Omit<Speed, 'cell'> & { placement: string };
+
+/** The placements of the number of threads at which they differ most, or else of the most threads;
+ * the best first. */
+export function rankPlacements(
+  kernel: BenchKernel,
+): [threads: number, placements: RankedPlacement[]] {
+  const threads =
+    kernel.placement_difference?.threads ?? countThreads(kernel).at(-1) ?? 0;
+  const all = filterMap(kernel.cells ?? [], (cell): RankedPlacement | null => {
+    const { value, low, high } = cell.speed_up ?? {};
+    return cell.threads === threads && finite(value) && !cell.invalid
+      ? {
+          threads,
+          placement: cell.placement ?? '',
+          value,
+          ...knownEnds(low, high, finite),
+        }
+      : null;
+  });
+  return [threads, all.sort((a, b) => b.value - a.value)];
+}
+
 export function scalingSummary(kernel: BenchKernel): string {
   const last = speedSeries(kernel).map((c) => ({
     family: c.family,

@@ -4,7 +4,15 @@ import './style.css';
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
-import { count, fixed, percent, seconds, span } from '../../format';
+import {
+  count,
+  digits,
+  fixed,
+  percent,
+  seconds,
+  span,
+  withSpan,
+} from '../../format';
 import { type Look, COLOURS, diagonal, seriesLook } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
@@ -15,7 +23,9 @@ import { type Page, type Part, type View, stack } from '../../view';
 import { facts, section, recordLink } from '../../words';
 import {
   cellRows,
+  countThreads,
   questionText,
+  rankPlacements,
   scalingSummary,
   smtYields,
   speedSeries,
@@ -34,12 +44,7 @@ export function benchView(record: AnyRecord, page: Page): View {
     (kernel) => typeof kernel.kernel === 'string',
   );
   const scaling = kernels.filter(hasScalingChart);
-  // Of one kernel, the record's sentence does not say which placement did it.
-  const [only] = kernels.length === 1 ? scaling : [];
-  const conclusions = [
-    ...(only ? [`${only.kernel}: ${scalingSummary(only)}`] : []),
-    ...(bench.conclusions ?? []),
-  ];
+  const conclusions = bench.conclusions ?? [];
   const smt = yieldPlan({ ...bench, kernels });
   return stack('article', '', [
     h(
@@ -89,9 +94,14 @@ export function benchView(record: AnyRecord, page: Page): View {
 
 const IDEAL = 'On the dashed line every thread would add a full share.';
 
-/** The curve of a kernel; of several, first one chart of all and then theirs, folded. */
+/** The placements of a kernel and its curve; of several, first one chart of all and then their
+ * curves, folded. */
 function scalingParts(kernels: readonly BenchKernel[]): (Part | HTMLElement)[] {
   if (kernels.length === 0) return [];
+  const [first] = kernels;
+  const places = first && kernels.length === 1 && placementPlan(first);
+  // Two numbers of threads make no curve.
+  if (places && countThreads(first).length < 3) return [chart(places)];
   const grid = stack(
     'div',
     'chart-grid',
@@ -103,7 +113,7 @@ function scalingParts(kernels: readonly BenchKernel[]): (Part | HTMLElement)[] {
       }),
     ),
   );
-  if (kernels.length === 1) return [grid];
+  if (kernels.length === 1) return places ? [chart(places), grid] : [grid];
   const folded = h(
     'details',
     h('summary', 'The curve of each kernel'),
@@ -114,6 +124,42 @@ function scalingParts(kernels: readonly BenchKernel[]): (Part | HTMLElement)[] {
     chart(speedPlan(kernels)),
     { element: folded, dispose: grid.dispose },
   ];
+}
+
+/** The placements of the number of threads at which they differ most; null if there are not two. */
+function placementPlan(kernel: BenchKernel): ChartPlan | null {
+  const [threads, all] = rankPlacements(kernel);
+  if (all.length < 2) return null;
+  const times = (value: number): string => `×${fixed(value, 2)}`;
+  return {
+    name: `Placements of ${count(threads, 'thread')}`,
+    summary: `Work of ${kernel.kernel}, as a multiple of ${kernel.baseline}; ${percent(kernel.confidence ?? 0.95, 0)} intervals that hold together.`,
+    panel: {
+      height: 28 * all.length,
+      x: {
+        title: '← less work      more work →',
+        label: (x) => `×${digits(x, 3)}`,
+      },
+      y: {
+        title: 'Placement',
+        names: all.map(({ placement }) => placement),
+        words: all.map(({ value }) => times(value)),
+      },
+      series: [
+        {
+          interval: 'x',
+          points: all.map(({ placement, value, low, high }, y) => ({
+            x: value,
+            y,
+            low,
+            high,
+            colour: y === 0 ? COLOURS.better : COLOURS.neutral,
+            tooltip: `${placement}\n${withSpan(value, low, high, times)}`,
+          })),
+        },
+      ],
+    },
+  };
 }
 
 /** Every kernel's speed-up with the most threads of each placement. */
