@@ -49,9 +49,11 @@ test('the page of a node shows its settings and figures', async () => {
   const site = await Site.start(simulateFleet());
   const { page } = await open(`${site.address}#/record/${FLEET}.n001`);
   await page.getByRole('heading', { level: 2, name: 'Figures' }).waitFor();
-  expect(await page.locator('h1').textContent()).toBe(`node of fleet ${FLEET}`);
+  expect(await page.locator('h1').textContent()).toBe(
+    `node n001 of fleet ${FLEET}`,
+  );
   expect(await page.locator('main').textContent()).toMatch(
-    /n001: .*\d+ of \d+ steps done/,
+    /\d+ of \d+ steps done/,
   );
   expect(
     await page.locator('section[aria-label="Figures"] tbody tr').count(),
@@ -119,7 +121,10 @@ test('the newest report is first, names outliers, and links to nodes', async () 
     .first()
     .click();
   await page
-    .getByRole('heading', { level: 1, name: `node of fleet ${FLEET}` })
+    .getByRole('heading', {
+      level: 1,
+      name: `node ${nodes[0]} of fleet ${FLEET}`,
+    })
     .waitFor();
   await page.getByRole('link', { name: 'The report of its fleet' }).waitFor();
   const outliers = report.outliers

@@ -11,7 +11,7 @@ use super::node_folder::{AttemptEnd, AttemptStart, NodeFolder, NodeSnapshot, Ste
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
-    FleetRecord, FleetStep, NodeFigure, StepState, Summary, read_id, replace_id, replace_tags,
+    FleetRecord, FleetStep, StepResult, StepState, Summary, read_id, replace_id, replace_tags,
 };
 
 /// Maximum number of lines kept of a failed step's standard error.
@@ -80,7 +80,7 @@ pub fn run_missing_steps(
         fleet,
         node_folder: &node_folder,
         number: start.attempt,
-        known_figures: BTreeMap::new(),
+        known_results: BTreeMap::new(),
     };
     // Before the first step, so that the machine is known even if the node is lost later.
     let mut is_whole = attempt.write_node(runner)?;
@@ -119,7 +119,7 @@ struct Attempt<'a> {
     node_folder: &'a NodeFolder,
     number: u32,
     /// Figures of finished steps, by step.
-    known_figures: BTreeMap<String, Vec<NodeFigure>>,
+    known_results: BTreeMap<String, StepResult>,
 }
 
 impl Attempt<'_> {
@@ -197,7 +197,7 @@ impl Attempt<'_> {
     fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
         let snapshot = self
             .node_folder
-            .read_new(self.fleet, &mut self.known_figures)?;
+            .read_new(self.fleet, &mut self.known_results)?;
         self.node_folder.put_node(&snapshot.record)?;
         runner.deliver(self.node_folder, &snapshot);
         let steps = &snapshot.record.steps;

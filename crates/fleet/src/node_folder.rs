@@ -12,7 +12,7 @@ use super::error::FolderError;
 use super::files::{Folder, IfExists, Readers, to_json_line};
 use super::record_id;
 use pinwise_record::{
-    FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, read_id,
+    Answer, FleetNode, FleetRecord, Header, HostRecord, NodeStep, StepResult, StepState, read_id,
 };
 
 /// Maximum number of attempts of a node; more indicate a mistake.
@@ -288,15 +288,15 @@ impl NodeFolder {
         self.read_new(fleet, &mut BTreeMap::new())
     }
 
-    /// Like [`NodeFolder::read_all`], but skips records whose figures are in `known`, and adds the
-    /// figures of the others to it.
+    /// Like [`NodeFolder::read_all`], but skips records whose results are in `known`, and adds
+    /// those of the others to it.
     ///
     /// # Errors
     /// As [`NodeFolder::read_all`].
     pub fn read_new(
         &self,
         fleet: &FleetRecord,
-        known: &mut BTreeMap<String, Vec<NodeFigure>>,
+        known: &mut BTreeMap<String, StepResult>,
     ) -> Result<NodeSnapshot, FolderError> {
         let folder = &self.open()?;
         let mut unusable = Vec::new();
@@ -311,7 +311,7 @@ impl NodeFolder {
             if !known.contains_key(name) {
                 match self.read_record_in(folder, &fleet.id, name) {
                     Ok(Some(body)) => {
-                        known.insert(name.clone(), NodeFigure::list_from_json(name, &body));
+                        known.insert(name.clone(), StepResult::from_json(name, &body));
                     }
                     Ok(None) => {}
                     Err(error) => unusable.push(error.to_string()),
@@ -320,11 +320,12 @@ impl NodeFolder {
             let found = known.get(name);
             let id = record_id(&fleet.id, &self.name, name);
             let record = found.is_some().then_some(id);
-            let (step, end) = read_step(folder, name, record, &attempts, &mut unusable);
+            let (mut step, end) = read_step(folder, name, record, &attempts, &mut unusable);
+            step.verdict = found.and_then(|found| found.verdict.clone());
             last_end = last_end.max(end);
             steps.push(step);
             if let Some(found) = found {
-                figures.extend(found.iter().cloned());
+                figures.extend(found.figures.iter().cloned());
                 done.push(name.clone());
             }
         }
@@ -335,7 +336,7 @@ impl NodeFolder {
         tags.push(FleetRecord::tag(&fleet.id));
         tags.sort_unstable();
         tags.dedup();
-        let record = FleetNode {
+        let mut record = FleetNode {
             header: Header::new(
                 FleetNode::join_id(&fleet.id, &self.name),
                 starts
@@ -354,7 +355,9 @@ impl NodeFolder {
             steps,
             figures,
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
+            answer: Answer::default(),
         };
+        record.conclude();
         let ended = read_end(folder, newest.as_ref(), &mut unusable);
         Ok(NodeSnapshot {
             record,
@@ -433,6 +436,7 @@ fn read_step(
         name: step.to_owned(),
         state: StepState::Missing,
         record: None,
+        verdict: None,
         attempt: newest,
         why: None,
         elapsed_s: None,

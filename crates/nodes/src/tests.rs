@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use pinwise_record::{
-    FleetDiff, FleetNode, FleetRecord, FleetReport, Header, NodeFigure, NodeStep, OutlierKind,
-    StepState,
+    Answer, FleetDiff, FleetNode, FleetRecord, FleetReport, Header, NodeFigure, NodeStep,
+    OutlierKind, StepState,
 };
 
 const STEPS: [(&str, &str, usize); 4] = [
@@ -90,6 +90,7 @@ fn make_node_with(number: usize, more: &[(&str, &str)], figures: Vec<NodeFigure>
         steps: Vec::new(),
         figures,
         clock_ahead_s: None,
+        answer: Answer::default(),
         node: name,
     }
 }
@@ -345,6 +346,7 @@ fn missing_and_doubtful_records_are_findings() {
             },
             record: None,
             attempt: 1,
+            verdict: None,
             why: (number == 1).then(|| "timed out".to_owned()),
             elapsed_s: None,
         }];

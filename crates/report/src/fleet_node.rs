@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Palette;
+use super::comparison::render_answer;
 use super::style::{paragraph, quantity, table};
 use pinwise_format::{count, grouped, seconds};
 use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepState};
@@ -74,17 +75,7 @@ fn describe_planted(record: &FleetRecord) -> String {
 /// What a node of a fleet did, and the findings on it.
 #[must_use]
 pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
-    let done = record
-        .steps
-        .iter()
-        .filter(|step| step.state == StepState::Done);
-    let title = format!(
-        "{} of fleet {}: {} of {} steps done",
-        record.node,
-        record.fleet,
-        done.count(),
-        record.steps.len()
-    );
+    let title = format!("Node {} of fleet {}", record.node, record.fleet);
     let mut out = palette.strong(&paragraph("", "  ", &title)) + "\n";
     if let Some(host) = &record.host {
         let model = host.machine.cpu_model.as_deref().unwrap_or("unknown CPU");
@@ -126,7 +117,7 @@ pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
             out += &format_line("  ", &format!("{name}: {value}"));
         }
     }
-    out
+    out + &render_answer(&record.answer, palette)
 }
 
 fn format_step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
@@ -182,7 +173,7 @@ fn join_names(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{FleetJob, FleetStep, Header, NodeFigure, PlantedFault};
+    use pinwise_record::{Answer, FleetJob, FleetStep, Header, NodeFigure, PlantedFault};
 
     const HOSTILE: &str = "n1\u{1b}[2J\u{7}";
 
@@ -223,6 +214,7 @@ mod tests {
             state,
             record: why.is_none().then(|| format!("f.n1.{name}")),
             attempt: 1,
+            verdict: None,
             why: why.map(str::to_owned),
             elapsed_s: Some(12.0),
         };
@@ -247,6 +239,7 @@ mod tests {
                 high: Some(91.0),
             }],
             clock_ahead_s: Some(-4.0),
+            answer: Answer::default(),
         }
     }
 
@@ -271,9 +264,12 @@ mod tests {
 
     #[test]
     fn a_node_shows_its_steps_and_no_control_characters() {
-        let text = render_fleet_node(&node(), Palette::default());
+        let mut node = node();
+        node.conclude();
+        let text = render_fleet_node(&node, Palette::default());
         for words in [
-            "of fleet f: 1 of 2 steps done",
+            "of fleet f",
+            "1 of 2 steps done; failed: kernels.\n→ Submit what is missing: pinwise fleet resume f",
             "2 attempts",
             "Its clock is 4.00 s behind.",
             "f.n1.wiring",

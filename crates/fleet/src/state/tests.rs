@@ -1,7 +1,7 @@
 use super::super::fixture::sample_fleet;
 use super::super::node_folder::{AttemptEnd, AttemptStart};
 use super::*;
-use pinwise_record::{FleetNode, Header, NodeStep};
+use pinwise_record::{Answer, FleetNode, Header, NodeStep};
 
 /// A node with steps in these states, whose newest attempt ended in this way.
 fn make_snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> NodeSnapshot {
@@ -10,6 +10,7 @@ fn make_snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) 
         state,
         record: None,
         attempt: 1,
+        verdict: None,
         why: (state == StepState::Failed).then(|| "no room".to_owned()),
         elapsed_s: None,
     };
@@ -24,6 +25,7 @@ fn make_snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) 
         steps: ["a", "b"].into_iter().zip(states).map(step).collect(),
         figures: Vec::new(),
         clock_ahead_s: None,
+        answer: Answer::default(),
     };
     NodeSnapshot {
         record,

@@ -9,7 +9,9 @@ use super::fault::{Effect, Fault};
 use super::figures::{Condition, FIGURES, Figure};
 use super::generation::Generation;
 use super::{SimulationPlan, format_node_name};
-use pinwise_record::{FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState};
+use pinwise_record::{
+    Answer, FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState,
+};
 use pinwise_topology::Topology;
 
 /// Differences between processors of a kind, and between their memory: standard deviations of the
@@ -86,12 +88,13 @@ impl<'a> Node<'a> {
             name: step.name,
             state: StepState::Done,
             record: None,
+            verdict: None,
             attempt: 1,
             why: None,
             elapsed_s: None,
         });
         let ahead: f64 = random.random_range(-0.02..0.02);
-        FleetNode {
+        let mut record = FleetNode {
             header: Header::new(
                 FleetNode::join_id(&plan.id, &node),
                 &plan.started,
@@ -106,7 +109,10 @@ impl<'a> Node<'a> {
             steps: steps.collect(),
             figures: self.measure_all(plan.noise, random),
             clock_ahead_s: Some((ahead * 1e3).round() / 1e3),
-        }
+            answer: Answer::default(),
+        };
+        record.conclude();
+        record
     }
 
     fn measure_all(&self, noise: f64, random: &mut ChaCha8Rng) -> Vec<NodeFigure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Header, HostRecord, StoredRecord, Summary};
+use crate::{Answer, AnyRecord, Entry, Header, HostRecord, StoredRecord, Summary};
 
 /// A difference between a node's clock and the submitter's is reported from this size on, seconds.
 pub const CLOCK_TOLERANCE_S: f64 = 2.0;
@@ -39,6 +39,9 @@ pub struct FleetNode {
     /// How far the node's clock was ahead of the submitter's or the shared folder's, seconds;
     /// `null` if it is unknown.
     pub clock_ahead_s: Option<f64>,
+    /// What its steps found, and what to do next; empty in records of earlier versions.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 /// A step on a node.
@@ -51,6 +54,9 @@ pub struct NodeStep {
     pub state: StepState,
     /// Id of its record; `null` if there is none.
     pub record: Option<String>,
+    /// The verdict of its record, as the history lists it; `null` if it has none.
+    #[serde(default)]
+    pub verdict: Option<String>,
     /// Number of the attempt that ran it, from 1.
     pub attempt: u32,
     /// Why it failed; `null` if it did not.
@@ -90,21 +96,34 @@ pub struct NodeFigure {
     pub high: Option<f64>,
 }
 
-impl NodeFigure {
-    /// The headline figures in the JSON of a step's record.
+/// What the record of a step says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepResult {
+    /// Its headline figures.
+    pub figures: Vec<NodeFigure>,
+    /// Its verdict; `None` if it has none.
+    pub verdict: Option<String>,
+}
+
+impl StepResult {
+    /// Reads the JSON of a step's record.
     #[must_use]
-    pub fn list_from_json(step: &str, body: &str) -> Vec<Self> {
+    pub fn from_json(step: &str, body: &str) -> Self {
         let figures = Summary::from_json(body).figures.into_iter();
-        figures
-            .map(|figure| Self {
-                step: step.to_owned(),
-                name: figure.name,
-                unit: figure.unit,
-                value: figure.value,
-                low: figure.low,
-                high: figure.high,
-            })
-            .collect()
+        let figures = figures.map(|figure| NodeFigure {
+            step: step.to_owned(),
+            name: figure.name,
+            unit: figure.unit,
+            value: figure.value,
+            low: figure.low,
+            high: figure.high,
+        });
+        let entry = AnyRecord::read(body).ok().and_then(|record| record.entry());
+        let verdict = entry.map(|entry| entry.verdict);
+        Self {
+            figures: figures.collect(),
+            verdict: verdict.filter(|verdict| !verdict.is_empty()),
+        }
     }
 }
 
@@ -114,19 +133,116 @@ impl FleetNode {
     pub fn join_id(fleet: &str, node: &str) -> String {
         format!("{fleet}.{node}")
     }
+
+    /// Draws the answer from the steps: what is missing, or the verdict of a single step.
+    pub fn conclude(&mut self) {
+        let names = |state| {
+            let steps = self.steps.iter().filter(|step| step.state == state);
+            let names: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
+            names
+        };
+        let done = names(StepState::Done).len();
+        let lost: Vec<String> = [
+            ("failed", StepState::Failed),
+            ("missing", StepState::Missing),
+        ]
+        .into_iter()
+        .map(|(word, state)| (word, names(state)))
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(word, names)| format!("; {word}: {}", names.join(", ")))
+        .collect();
+        let fleet = pinwise_format::shell::word(&self.fleet);
+        let counted = format!(
+            "{done} of {} steps done{}.",
+            self.steps.len(),
+            lost.concat()
+        );
+        self.answer = match self.steps.as_slice() {
+            _ if !lost.is_empty() => Answer {
+                sentence: counted,
+                advice: format!("Submit what is missing: pinwise fleet resume {fleet}"),
+            },
+            steps => Answer {
+                sentence: match steps {
+                    [step] => step.verdict.clone().unwrap_or(counted),
+                    _ => counted,
+                },
+                advice: format!("Compare it with its peers: pinwise fleet report {fleet}"),
+            },
+        };
+    }
 }
 
 impl StoredRecord for FleetNode {
     fn entry(&self) -> Entry {
-        let done = self
-            .steps
-            .iter()
-            .filter(|step| step.state == StepState::Done);
-        let verdict = format!("{} of {} steps done", done.count(), self.steps.len());
         self.header.to_entry::<Self>(
             self.node.clone(),
-            format!("node of fleet {}", self.fleet),
-            verdict,
+            format!("node {} of fleet {}", self.node, self.fleet),
+            self.answer.sentence.clone(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer of a node whose steps ended so, each with a verdict.
+    fn conclude(states: &[StepState]) -> Answer {
+        let steps = states.iter().zip(["wiring", "kernels"]);
+        let steps = steps.map(|(&state, name)| NodeStep {
+            name: name.to_owned(),
+            state,
+            record: None,
+            verdict: Some(format!("The {name} are right.")),
+            attempt: 1,
+            why: None,
+            elapsed_s: None,
+        });
+        let mut node = FleetNode {
+            header: Header::default(),
+            fleet: "f".to_owned(),
+            node: "n1".to_owned(),
+            ended: None,
+            attempts: 1,
+            host: None,
+            settings: BTreeMap::new(),
+            steps: steps.collect(),
+            figures: Vec::new(),
+            clock_ahead_s: None,
+            answer: Answer::default(),
+        };
+        node.conclude();
+        node.answer
+    }
+
+    #[test]
+    fn a_single_step_answers_for_its_node() {
+        let answer = conclude(&[StepState::Done]);
+        assert_eq!(answer.sentence, "The wiring are right.");
+        assert_eq!(
+            answer.advice,
+            "Compare it with its peers: pinwise fleet report f"
+        );
+        let both = conclude(&[StepState::Done; 2]);
+        assert_eq!(both.sentence, "2 of 2 steps done.");
+    }
+
+    #[test]
+    fn what_is_missing_is_submitted_first() {
+        let answer = conclude(&[StepState::Done, StepState::Missing]);
+        assert_eq!(answer.sentence, "1 of 2 steps done; missing: kernels.");
+        assert_eq!(
+            answer.advice,
+            "Submit what is missing: pinwise fleet resume f"
+        );
+        let failed = conclude(&[StepState::Failed]);
+        assert_eq!(failed.sentence, "0 of 1 steps done; failed: wiring.");
+    }
+
+    #[test]
+    fn the_verdict_of_a_step_is_that_of_its_record() {
+        let body = r#"{"schema":"pinwise.fleet-status/1"}"#;
+        assert_eq!(StepResult::from_json("a", body).verdict, None);
     }
 }

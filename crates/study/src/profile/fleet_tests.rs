@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use pinwise_nodes::{Nodes, Side, compare_groups, group_nodes};
-use pinwise_record::{AttributionRecord, FleetDiff, FleetNode, Header, NodeFigure, PartRecord};
+use pinwise_record::{
+    Answer, AttributionRecord, FleetDiff, FleetNode, Header, PartRecord, StepResult,
+};
 
 use super::tests::{A, Truth, simulate_profile};
 
@@ -21,8 +23,9 @@ fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
         host: None,
         settings: BTreeMap::new(),
         steps: Vec::new(),
-        figures: NodeFigure::list_from_json(step, &body),
+        figures: StepResult::from_json(step, &body).figures,
         clock_ahead_s: None,
+        answer: Answer::default(),
         node: name,
     }
 }

@@ -71,34 +71,16 @@ export function describeSteps(node: FleetNode): string {
     .concat('.');
 }
 
-/** Figures in a sentence. */
-const MAX_NAMED = 3;
-
-/** "gzip · os-default 120 ms"; of many, their number. */
-function describeFigures(figures: Maybe<FleetNode['figures']>): string {
-  const all = withLabels(figures);
-  return all.length > MAX_NAMED
-    ? count(all.length, 'figure')
-    : all
-        .map(({ label, value, unit }) => `${label} ${quantity(value, unit)}`)
-        .join(', ');
-}
-
-/** The result: its anomalies if there is a report, and its steps. */
+/** The result: its anomalies if there is a report, and what its steps found. */
 export function nodeSentence(
   node: FleetNode,
   outliers: readonly Outlier[] | null,
 ): string {
-  const figures = items(node.figures).filter(({ value }) => finite(value));
-  const beside =
-    outliers === null
-      ? figures.length > 0
-        ? `${describeFigures(figures)}, not compared with peers; `
-        : ''
-      : outliers.length > 0
-        ? `${count(outliers.length, 'figure or setting differs', 'figures and settings differ')} from its peers; `
-        : 'no anomaly in the report of its fleet; ';
-  return `${node.node || 'A node'}: ${beside}${describeSteps(node)}`;
+  const found = node.answer?.sentence || describeSteps(node);
+  if (outliers === null) return found;
+  return outliers.length > 0
+    ? `${count(outliers.length, 'figure or setting differs', 'figures and settings differ')} from its peers. ${describeSteps(node)}`
+    : `${found.replace(/\.$/, '')}; no anomaly beside its peers.`;
 }
 
 /** The report's findings on this node. */

@@ -60,12 +60,15 @@ function draw(
         ],
       ]),
     reportLink(node, page, report),
+    // The verdict of a single step is the headline.
+    items(node.steps).length > 1 && section('Steps', stepTable(node, page)),
     ...verdictLinks(node, page),
     figuresPart(node, group, outliers),
     h(
       'details',
       h('summary', 'What ran, settings, machine'),
-      section('What ran', stepTable(node, page)),
+      items(node.steps).length < 2 &&
+        section('What ran', stepTable(node, page)),
       sortedEntries(node.settings).length > 0 && settingsPart(node, group),
       machinePart(node),
     ),
@@ -90,29 +93,24 @@ function reportLink(
   if (report)
     return h('p', recordLink(text(report.id), 'The report of its fleet'));
   if (!node.fleet) return null;
-  return page.source.kind === 'site'
+  const isDone = items(node.steps).every(({ state }) => state === 'done');
+  return page.source.kind === 'site' && isDone
     ? missingReport(node.fleet)
-    : adviceLine(
-        `Compare it with its peers: pinwise fleet report ${shellWords([node.fleet])}.`,
-      );
+    : adviceLine(node.answer?.advice);
 }
 
 /** Steps whose verdicts are linked above the figures; the table has all. */
 const MAX_LINKS = 3;
 
 /** Where the verdict of each step is. */
-const verdictLinks = (node: FleetNode, { source }: Page): (Node | null)[] =>
+const verdictLinks = (node: FleetNode, { source }: Page): Node[] =>
   items(node.steps)
     .filter(({ record }) => record)
     .slice(0, MAX_LINKS)
-    .map(({ name, record }) => {
-      const title = `Verdict of ${text(name)}`;
-      return source.has(record!)
-        ? h('p', recordLink(record!, title))
-        : commandList([
-            [title, `pinwise record show ${shellWords([record!])}`],
-          ]);
-    });
+    .filter(({ record }) => source.has(record!))
+    .map(({ name, record }) =>
+      h('p', recordLink(record!, `Verdict of ${text(name)}`)),
+    );
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
   if (!node.steps?.length) return h('p.muted', 'Nothing was asked of it.');
@@ -121,6 +119,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
     columns: [
       'Step',
       'State',
+      'Verdict',
       ...numberColumns('Attempt', 'Took'),
       'Record',
       'Why',
@@ -128,6 +127,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
     rows: items(node.steps).map((step) => [
       step.name,
       step.state,
+      step.verdict,
       step.attempt,
       seconds(step.elapsed_s),
       step.record && page.source.has(step.record)
