@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::MachineRecord;
+use super::{CountsRecord, MachineRecord};
 use pinwise_placement::UsedUnits;
 use pinwise_placement::space::{Shaped, Space};
 use pinwise_topology::Topology;
@@ -14,6 +14,13 @@ use pinwise_topology::Topology;
 pub struct PlacementsRecord {
     /// Names and versions.
     pub machine: MachineRecord,
+    /// The CPUs that were counted, those that this process may use, as a list; empty in records of
+    /// earlier versions.
+    #[serde(default)]
+    pub allowed: String,
+    /// The numbers of their units; `null` in records of earlier versions.
+    #[serde(default)]
+    pub counts: Option<CountsRecord>,
     /// For each number of threads.
     pub threads: Vec<ThreadPlacements>,
 }
@@ -68,8 +75,17 @@ impl PlacementsRecord {
                 .map(|shape| ShapeRecord::new(topology, &space, shape))
                 .collect(),
         };
+        let used = UsedUnits::count(topology, &topology.allowed);
         Self {
             machine: MachineRecord::new(&topology.identity),
+            allowed: topology.allowed.to_string(),
+            counts: Some(CountsRecord {
+                cpus: used.cpus,
+                cores: used.cores,
+                llcs: used.llcs,
+                numa_nodes: used.numa_nodes,
+                packages: used.packages,
+            }),
             threads: threads.iter().map(count_placements).collect(),
         }
     }

@@ -39,7 +39,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   ],
   kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
   placements: [
-    '8 threads can be placed in 4 even shapes (16 ways), not counting swaps of equal units.',
+    '8 threads can be placed on 16 CPUs (8 cores, 2 last-level caches) in 16 ways, 4 of them even.',
     'pinwise search --threads 8 -- PROGRAM',
   ],
   prediction: [
@@ -47,7 +47,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise compare --machine sim:desktop.toml --place os-default --place shape:llc=2,core=8,cpu=8 -- ./heat -s 500 plate.grid',
   ],
   replay: [
-    'Latency alone divides 12 CPUs into 6 cores, 2 last-level caches.',
+    'Latency alone divides 12 CPUs into 6 cores and 2 last-level caches.',
     'pinwise topology',
   ],
   'rule-change': [
@@ -114,12 +114,12 @@ test('the placements of the number of threads that has most are counted', () => 
     { threads: 8, placements: '999' },
   ];
   expect(composeHeadline('placements', { threads } as never)).toEqual([
-    '16 threads can be placed in 6,461 ways, not counting swaps of equal units: more than any other number.',
+    '16 threads can be placed in 6,461 ways: more than any other number.',
     ['Find the fastest', 'pinwise search --threads 16 -- PROGRAM'],
   ]);
   const one = { threads: [{ threads: 1, placements: '1' }] };
   expect(composeHeadline('placements', one as never)).toEqual([
-    '1 thread can be placed in 1 way, not counting swaps of equal units.',
+    '1 thread can be placed in 1 way.',
     [
       'Find the best number of threads',
       'pinwise search --threads 1..max -- PROGRAM',

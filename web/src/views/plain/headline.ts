@@ -65,19 +65,25 @@ function composeKernel(record: Records.KernelRecord): Headline {
 
 function composePlacements(record: Records.PlacementsRecord): Headline {
   const all = items(record.threads);
+  const units = describeUnits(record);
   const most = all.reduce(
     (a, b) => (toBigInt(b.placements) > toBigInt(a.placements) ? b : a),
     all[0] ?? {},
   );
   const ways = formatWays(most.placements);
   const even = items(most.shapes).length;
-  const shapes =
-    even > 0 && ways !== '1' ? `${count(even, 'even shape')} (` : '';
-  const more = all.length > 1 ? ': more than any other number' : '';
+  const more =
+    ways === '1'
+      ? ''
+      : all.length > 1
+        ? ': more than any other number'
+        : even > 0
+          ? `, ${even.toLocaleString('en-US')} of them even`
+          : '';
   return [
     ways === '1' && all.length > 1
-      ? `Each number of threads, up to ${all.length}, can be placed in only one way, not counting swaps of equal units.`
-      : `${count(most.threads, 'thread')} can be placed in ${shapes}${ways} ${ways === '1' ? 'way' : 'ways'}${shapes && ')'}, not counting swaps of equal units${ways === '1' ? '' : more}.`,
+      ? `Each number of threads, up to ${all.length}, can be placed${units} in only one way.`
+      : `${count(most.threads, 'thread')} can be placed${units} in ${ways} ${ways === '1' ? 'way' : 'ways'}${more}.`,
     ways === '1'
       ? [
           'Find the best number of threads',
@@ -88,6 +94,17 @@ function composePlacements(record: Records.PlacementsRecord): Headline {
           `pinwise search --threads ${number(most.threads)} -- PROGRAM`,
         ],
   ];
+}
+
+/** " on 16 CPUs (8 cores, 2 last-level caches)"; empty if the record does not know. */
+function describeUnits({ counts }: Records.PlacementsRecord): string {
+  if (!counts) return '';
+  const { cpus, cores, llcs } = counts;
+  const units = [
+    cores !== cpus && count(cores, 'core'),
+    llcs && count(llcs, 'last-level cache'),
+  ].filter(Boolean);
+  return ` on ${count(cpus, 'CPU')}${units.length > 0 ? ` (${units.join(', ')})` : ''}`;
 }
 
 const toBigInt = (digits: Records.Maybe<string>): bigint =>
@@ -150,7 +167,7 @@ function composeReplay(record: Records.ReplayRecord): Headline {
   const cpus = count(record.cpus, 'CPU');
   return [
     levels.length > 0
-      ? `Latency alone divides ${cpus} into ${levels.join(', ')}.`
+      ? `Latency alone divides ${cpus} into ${levels.join(' and ')}.`
       : record.flat
         ? `Latency shows no groups among ${cpus}: all pairs are alike.`
         : `Latency does not show the wiring of ${cpus}: ${text(record.cannot_tell) || 'no reason is recorded'}.`,

@@ -96,12 +96,12 @@ const MAX_SHAPES = 16;
 /** The even placements; of many, folded by the number of threads. */
 export function placementPart({
   threads,
+  allowed,
 }: Records.PlacementsRecord): HTMLElement {
   const all = items(threads);
   const shapes = all.flatMap((one) => items(one.shapes));
-  // The record does not say how many CPUs the machine has.
   const used = shapes.flatMap((shape) => parseCpus(shape.cpus));
-  const cpus = `0-${used.reduce((a, b) => Math.max(a, b), 0)}`;
+  const cpus = text(allowed) || `0-${used.reduce((a, b) => Math.max(a, b), 0)}`;
   return all.length === 1 || shapes.length <= MAX_SHAPES
     ? shapeTable(all, cpus)
     : tableElement({
@@ -119,26 +119,28 @@ export function placementPart({
       });
 }
 
-const shapeTable = (
+/** A row per placement; of a single number of threads, the headline has the number. */
+function shapeTable(
   all: readonly Records.ThreadPlacements[],
   cpus: string,
-): HTMLElement =>
-  tableElement({
+): HTMLElement {
+  const only = all.length === 1;
+  return tableElement({
     caption:
-      'Even placements, fewest units first; drawn up to the last CPU that one uses',
+      'Even placements, fewest units first; those that swap equal units count as one',
     columns: [
-      'Threads',
+      ...(only ? [] : ['Threads']),
       'As --place takes it',
-      'CPUs',
       'Drawn',
+      'CPUs',
       ...numberColumns('Cores', 'LLCs', 'NUMA nodes', 'Packages'),
     ],
     rows: all.flatMap(({ threads, shapes }) =>
       items(shapes).map((shape) => [
-        count(threads, 'thread'),
+        ...(only ? [] : [count(threads, 'thread')]),
         shape.name,
-        shape.cpus,
         cpuStrip(text(shape.cpus), cpus),
+        shape.cpus,
         shape.cores,
         shape.llcs,
         shape.numa_nodes,
@@ -146,8 +148,9 @@ const shapeTable = (
       ]),
     ),
   });
+}
 
-/** The groups that latencies show, a row each, and why. */
+/** The groups that latencies show, a row for each level, and why. */
 export function replayParts({ levels }: Records.ReplayRecord): HTMLElement[] {
   const all = items(levels);
   if (all.length === 0) return [];
@@ -157,21 +160,26 @@ export function replayParts({ levels }: Records.ReplayRecord): HTMLElement[] {
     tableElement({
       caption: 'Groups of CPUs, and the median latency between two of them',
       columns: [
-        'Group',
-        'CPUs',
-        'Drawn',
+        'Level',
         ...numberColumns('Within', 'To the nearest other', 'Confidence'),
+        'Groups',
       ],
-      rows: all.flatMap((level) =>
-        texts(level.groups).map((cpus) => [
-          LEVELS[text(level.kind)] ?? text(level.kind),
-          cpus,
-          cpuStrip(cpus, texts(level.groups).join(',')),
+      rows: all.map((level) => {
+        const groups = texts(level.groups);
+        const name = LEVELS[text(level.kind)] ?? 'group';
+        return [
+          count(groups.length, name),
           ns(level.inside_ns),
           ns(level.outside_ns),
           percent(level.confidence),
-        ]),
-      ),
+          h(
+            'ul.groups',
+            ...groups.map((cpus) =>
+              h('li', cpuStrip(cpus, groups.join(',')), cpus),
+            ),
+          ),
+        ];
+      }),
     }),
     ...all.map(({ evidence }) => h('p.muted', text(evidence))),
   ];

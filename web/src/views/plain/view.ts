@@ -175,7 +175,7 @@ export function plainView(record: AnyRecord): View {
         : kind === 'placements'
           ? [[placementPart(record as never)], /^threads$/]
           : kind === 'replay'
-            ? [replayParts(record as never), /^(levels|flat|cannot_tell)$/]
+            ? [replayParts(record as never), /^(cpus|levels|flat|cannot_tell)$/]
             : [[], /^$/];
   const rest = Object.entries(record).filter(([name]) => !shown.test(name));
   const others = fieldParts(Object.fromEntries(rest));
