@@ -8,7 +8,7 @@ use crate::in_common::find_common;
 use crate::judgement::{JudgedGroup, judge_groups};
 use crate::nodes::{Figure, Nodes};
 use crate::population::{Criterion, median};
-use crate::words::describe_ratio;
+use crate::words::{describe_ratio, join_names};
 use pinwise_format::{count, quantity, round_percent, signed_percent};
 use pinwise_record::{
     FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport, Header, OutlierKind,
@@ -120,19 +120,16 @@ fn summarize(
         .iter()
         .map(|node| describe_cause(node, outliers))
         .collect();
-    let more = causes.len().saturating_sub(MAX_NAMED);
     causes.truncate(MAX_NAMED);
-    if more > 0 {
-        causes.push(format!("{more} more"));
-    }
     let chance = match outliers.iter().any(|o| o.kind == OutlierKind::Figure) {
         true => format!(" At most {rate} of those found by figures are chance."),
         false => String::new(),
     };
     format!(
-        "{} of {} {verb} from {from} peers: {}.{chance}",
+        "{} of {} {verb} from {from} peers: {}. {}.{chance}",
         different.len(),
         count(nodes.len(), "node"),
+        join_names(&different, MAX_NAMED),
         causes.join("; "),
     )
 }
