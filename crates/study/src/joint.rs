@@ -156,16 +156,25 @@ pub fn run(
     Ok(record)
 }
 
-/// The name of a plan: the placement of each program.
+/// The programs that the name of a plan lists; the record has all.
+const MAX_NAMED: usize = 2;
+
+/// The name of a plan: the placement of each program that it places, short enough for a label.
 fn name_plan(search: &JointSearch, place: &Place, topology: &Topology, space: &Space) -> String {
-    if place.iter().all(|cpus| *cpus == topology.allowed) {
-        return Placement::os_default().to_string();
-    }
-    let parts = search.programs.iter().zip(place).map(|(program, cpus)| {
+    let programs = search.programs.iter().zip(place);
+    let placed: Vec<_> = programs
+        .filter(|(_, cpus)| **cpus != topology.allowed)
+        .collect();
+    let parts = placed.iter().take(MAX_NAMED).map(|(program, cpus)| {
         let placement = places::describe_cpus(cpus, topology, space);
         format!("{} on {placement}", program.name)
     });
-    parts.collect::<Vec<_>>().join(", ")
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    match placed.len() {
+        0 => Placement::os_default().to_string(),
+        all if all > MAX_NAMED => format!("{parts} and {} more", all - MAX_NAMED),
+        _ => parts,
+    }
 }
 
 /// Plans the comparison of the best plan with no placement.
