@@ -131,6 +131,27 @@ fn the_record_has_figures_and_limits_of_each_program() {
 }
 
 #[test]
+fn the_name_of_a_plan_has_the_programs_that_it_places() {
+    let mut search = plan(&JointWorld::draw(6), 6);
+    let programs = [search.programs.clone(), search.programs.clone()].concat();
+    search.programs = programs.into_iter().cycle().take(4).collect();
+    let topology = Topology::from_synthetic("core:4 pu:1").unwrap();
+    let space = Space::from_topology(&topology);
+    let name = |cpus: [&str; 4]| {
+        let place: Place = cpus.map(|cpus| CpuSet::parse_list(cpus).unwrap()).to_vec();
+        name_plan(&search, &place, &topology, &space)
+    };
+    let [first, second] = [0, 1].map(|at| search.programs[at].name.clone());
+    assert_eq!(name(["0-3"; 4]), "os-default");
+    let one = name(["0-3", "1", "0-3", "0-3"]);
+    assert!(one.starts_with(&format!("{second} on ")), "{one}");
+    assert!(!one.contains("os-default"), "{one}");
+    let all = name(["0", "1", "2", "3"]);
+    assert!(all.starts_with(&format!("{first} on ")), "{all}");
+    assert!(all.ends_with(" and 2 more"), "{all}");
+}
+
+#[test]
 fn an_undecided_plan_that_costs_more_than_none_does_not_lead() {
     let world = JointWorld::draw(3);
     let mut machine = JointMachine::new(&world, 3);

@@ -223,11 +223,11 @@ fn an_interrupt_on_several_cpus_is_one_finding() {
     check(
         vec![hit(2), hit(3)],
         false,
-        "device_interrupt | nic (IRQ 38) made 800 of the 800 gaps of CPUs 2-3. | To move it, as root: echo 0-1 > /proc/irq/38/smp_affinity_list",
+        "device_interrupt | nic (IRQ 38) made 800 of the 800 gaps of CPUs 2-3. | Move IRQ 38 to other CPUs, as root: echo 0-1 > /proc/irq/38/smp_affinity_list",
     );
     check(
         vec![hit(0), hit(1), hit(2), hit(3)],
         false,
-        "device_interrupt | gaps of CPUs 0-3. | To keep it on one CPU, as root: echo 0 > /proc/irq/38/smp_affinity_list",
+        "device_interrupt | gaps of CPUs 0-3. | Keep IRQ 38 on one CPU, as root: echo 0 > /proc/irq/38/smp_affinity_list",
     );
 }
