@@ -61,7 +61,7 @@ function draw(
       ]),
     reportLink(node, page, report),
     // The verdict of a single step is the headline.
-    items(node.steps).length > 1 && section('Steps', stepTable(node, page)),
+    items(node.steps).length > 1 && section('What ran', stepTable(node, page)),
     ...verdictLinks(node, page),
     figuresPart(node, group, outliers),
     h(
