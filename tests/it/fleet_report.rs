@@ -38,8 +38,9 @@ fn a_simulated_fleet_is_reported_stored_and_shown() {
     assert!(plan.starts_with(start), "{plan}");
     assert!(plan.contains("  smt-off: "), "{plan}");
     let node = site.run_line("record show sim-200-7.n017");
-    let start = "n017 of fleet sim-200-7: 5 of 5 steps done\n";
-    assert!(node.starts_with(start), "{node}");
+    assert!(node.starts_with("Node n017 of fleet sim-200-7\n"), "{node}");
+    let end = "5 of 5 steps done.\n→ Compare it with its peers: pinwise fleet report sim-200-7";
+    assert!(node.trim_end().ends_with(end), "{node}");
     assert!(node.contains("\nSettings\n") && node.contains("memory latency"));
     for line in out.lines().chain(report.lines()) {
         assert!(line.chars().count() <= 80, "{line}");
