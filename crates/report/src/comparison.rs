@@ -328,13 +328,10 @@ pub(super) fn next_step(advice: &str, commands: &[CommandRecord]) -> String {
     }
 }
 
-/// What commands at the end of advice begin with.
-const COMMANDS: [&str; 3] = [": pinwise ", ": echo ", ": taskset "];
-
 /// Advice that ends with a command: the words, with their colon, and the command.
 fn split_command(advice: &str) -> Option<(&str, &str)> {
-    let starts = COMMANDS.iter().filter_map(|start| advice.rfind(start));
-    let at = starts.max()? + 1;
+    let starts = [": pinwise ", ": echo ", ": taskset "].map(|start| advice.rfind(start));
+    let at = starts.into_iter().flatten().max()? + 1;
     let (words, command) = (&advice[..at], advice[at..].trim());
     let goes_on = command.contains(". ") || command.contains("; ");
     (!goes_on).then_some((words, command))
