@@ -38,11 +38,11 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
   const element = h(
     'article',
     h('p.verdict', diff.sentence || 'This record has no conclusion.'),
+    adviceLine(nextStep(diff, figures)),
     h(
-      'p',
+      'p.muted',
       `A: ${sideWords(diff.a)}. B: ${sideWords(diff.b)}. Ratios are B over A.`,
     ),
-    adviceLine(nextStep(diff, figures)),
     ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
