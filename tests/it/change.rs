@@ -1,7 +1,7 @@
 //! The results of `pinwise record diff` on two experiments whose truth is known. Each is simulated
 //! with its own seed, as if they ran on different days.
 
-use pinwise_record::{ChangeVerdict, Comparison};
+use pinwise_record::{ArmShift, ChangeVerdict, Comparison, ContrastVerdict};
 
 use crate::replay::read_series;
 use crate::sessions::{diff, run_experiment, tally_pairs};
@@ -109,4 +109,34 @@ fn a_change_is_withheld_if_other_programs_used_more_cpu_time() {
         "{}",
         found.sentence
     );
+}
+
+/// The arm and the baseline have their own figures, and the advantage is what is said first.
+#[test]
+fn an_advantage_that_is_lost_or_gained_is_said_first() {
+    let ahead = run_experiment("sd = 0.002", 0.066, 0.85, 2, 1);
+    let equal = run_experiment("sd = 0.002", 0.066, 1.0, 2, 2);
+    let lost = diff(&ahead, &equal).unwrap();
+    let arm = &lost.figures[0];
+    assert_eq!(arm.shift, Some(ArmShift::AdvantageLost));
+    let [in_a, in_b] = [&arm.arm_a, &arm.arm_b].map(|side| side.as_ref().unwrap());
+    assert_eq!(in_a.verdict, Some(ContrastVerdict::Faster));
+    assert!((in_a.estimate.unwrap().value - 0.85 * 0.066).abs() < 0.001);
+    assert!((in_b.estimate.unwrap().value - 0.066).abs() < 0.001);
+    assert!(in_a.effect.as_ref().unwrap().value < -14.0);
+    assert!(
+        lost.sentence
+            .starts_with("Pinning no longer pays: os-default went from 66"),
+        "{}",
+        lost.sentence
+    );
+    let baseline = lost.figures.last().unwrap();
+    assert!(baseline.arm_a.is_some() && baseline.shift.is_none());
+    let gained = diff(&equal, &ahead).unwrap();
+    assert_eq!(gained.figures[0].shift, Some(ArmShift::AdvantageGained));
+    assert!(gained.sentence.starts_with("Pinning now pays: "));
+    let further = run_experiment("sd = 0.002", 0.066, 0.7, 2, 3);
+    let shifts = [(&ahead, &further), (&further, &ahead)]
+        .map(|(a, b)| diff(a, b).unwrap().figures[0].shift.clone().unwrap());
+    assert_eq!(shifts, [ArmShift::FurtherAhead, ArmShift::LessAhead]);
 }

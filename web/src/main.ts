@@ -7,7 +7,7 @@ import { minute } from './format';
 import { toMarkdown } from './markdown';
 import { describeState } from './live';
 import { openSource } from './opening';
-import type { ProfileDiff } from './records';
+import type { DiffRecord, ProfileDiff } from './records';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
@@ -352,9 +352,10 @@ function titleParts(
   return [heading, h('p.muted.origin', parts[1], more)];
 }
 
-/** The title; of two profiles, a line for each. */
+/** The title; of two records of different ones, a line for each. */
 function titleLines(record: AnyRecord, title: string): Child[] {
-  const { before, after } = record as ProfileDiff;
+  const { a, b } = record as Partial<DiffRecord>;
+  const { before = a, after = b } = record as ProfileDiff;
   if (before?.title && after?.title)
     return before.title === after.title
       ? [`${before.title}, before and after`]

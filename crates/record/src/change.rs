@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::open_enum;
+use super::{CommandRecord, ContrastVerdict, EffectRecord, Estimate, MetricRecord};
 
 /// Two records of the same kind, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,12 +14,21 @@ pub struct DiffRecord {
     pub a: ComparedRecord,
     /// The second side.
     pub b: ComparedRecord,
+    /// What two comparisons measured; `null` of other records.
+    #[serde(default)]
+    pub metric: Option<MetricRecord>,
     /// Differences of machine, system and pinwise.
     pub machine_changes: Vec<MachineChange>,
     /// Figures that both records have, in the order of A.
     pub figures: Vec<FigureChange>,
     /// The result.
     pub sentence: String,
+    /// What to do next.
+    #[serde(default)]
+    pub advice: String,
+    /// The command for it; empty if there is none.
+    #[serde(default)]
+    pub commands: Vec<CommandRecord>,
     /// Notes needed to interpret the result, as full sentences.
     pub caveats: Vec<String>,
 }
@@ -104,8 +114,48 @@ pub struct FigureChange {
     pub high: Option<f64>,
     /// The verdict on the difference.
     pub verdict: ChangeVerdict,
+    /// What the difference does to an arm's place beside the baseline; `null` if none is shown, and
+    /// of other figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ArmShift>,
+    /// The arm in A; `null` if A does not have it, and of other figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm_a: Option<ComparedArm>,
+    /// The arm in B.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm_b: Option<ComparedArm>,
     /// The difference as a sentence.
     pub sentence: String,
+}
+
+/// An arm as its own record judges it, by all blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ComparedArm {
+    /// Its figure, in the unit of the metric; `null` if it has none.
+    pub estimate: Option<Estimate>,
+    /// Its change against the baseline; `null` of the baseline, and without a result.
+    pub effect: Option<EffectRecord>,
+    /// The verdict on that change; `null` without one.
+    pub verdict: Option<ContrastVerdict>,
+}
+
+open_enum! {
+    /// What a change of an arm's ratio to the baseline means for the arm.
+    ArmShift {
+        /// B confirms it to be better than the baseline, A did not.
+        AdvantageGained = "advantage_gained",
+        /// A confirmed it to be better than the baseline, B does not.
+        AdvantageLost = "advantage_lost",
+        /// It is better than the baseline by more.
+        FurtherAhead = "further_ahead",
+        /// It is better than the baseline by less.
+        LessAhead = "less_far_ahead",
+        /// It is worse than the baseline by more.
+        FurtherBehind = "further_behind",
+        /// It is worse than the baseline by less.
+        LessBehind = "less_far_behind",
+    }
 }
 
 /// How a figure of B compares with that of A.

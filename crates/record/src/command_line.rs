@@ -203,6 +203,15 @@ pub fn repeat_command(argv: &[String], study: &str, seed: u64) -> Option<String>
     Some(shell::line(&words))
 }
 
+/// The command that measures the question of an experiment anew: its arguments without a seed, and
+/// without options that write files; `None` if it was not started by a command line.
+#[must_use]
+pub fn renew_command(argv: &[String], study: &str) -> Option<String> {
+    let words = remove_options(&remove_options(argv, &OUTPUT_OPTIONS), &["--seed"]);
+    let mut own = words.iter().take_while(|word| *word != "--").skip(1);
+    own.any(|word| word == study).then(|| shell::line(&words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

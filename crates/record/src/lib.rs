@@ -85,10 +85,12 @@ pub use blocked::{
 };
 pub use bound::Bound;
 pub use change::{
-    ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
+    ArmShift, ChangeVerdict, ComparedArm, ComparedRecord, DiffRecord, FigureChange, MachineChange,
+    MachineFact,
 };
 pub use command_line::{
-    CommandRecord, remove_options, repeat_command, replace_effort, to_comparison_command,
+    CommandRecord, remove_options, renew_command, repeat_command, replace_effort,
+    to_comparison_command,
 };
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NotRecommended,

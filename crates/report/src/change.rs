@@ -1,7 +1,8 @@
 //! The differences between two records, as text.
 
+use super::comparison::{next_step, or_dash};
 use super::style::{Palette, paragraph, quantity, shorten, table};
-use pinwise_record::{ChangeVerdict, ComparedRecord, DiffRecord, FigureChange};
+use pinwise_record::{ChangeVerdict, ComparedArm, ComparedRecord, DiffRecord, FigureChange};
 
 /// The most columns of a figure's name in the table.
 const WIDEST_NAME: usize = 18;
@@ -31,10 +32,15 @@ pub fn render_record_diff(record: &DiffRecord, palette: Palette) -> String {
         text.push('\n');
     }
     text.push_str(&format!(
-        "{}\n\n",
+        "{}\n",
         palette.strong(&paragraph("", "", &record.sentence))
     ));
-    text.push_str(&format_figures_table(&record.figures));
+    text.push_str(&next_step(&record.advice, &record.commands));
+    text.push('\n');
+    text.push_str(&match record.figures.iter().any(is_arm) {
+        true => format_arms_table(&record.figures),
+        false => format_figures_table(&record.figures),
+    });
     text.push('\n');
     if record.figures.len() > 1 {
         for figure in &record.figures {
@@ -56,6 +62,51 @@ fn describe_side(letter: &str, side: &ComparedRecord, palette: Palette) -> Strin
         "{}\n",
         palette.faint(&paragraph(&format!("{letter}: "), "   ", &line))
     )
+}
+
+const fn is_arm(figure: &FigureChange) -> bool {
+    figure.arm_a.is_some() || figure.arm_b.is_some()
+}
+
+/// Arms with their own figures and their changes against the baseline; the sentences below have the
+/// intervals between the records.
+fn format_arms_table(figures: &[FigureChange]) -> String {
+    let unit = figures.iter().find(|figure| figure.over.is_none());
+    let unit = unit.map_or("", |figure| figure.unit.as_str());
+    let value = |arm: &Option<ComparedArm>| {
+        let estimate = arm.as_ref().and_then(|arm| arm.estimate);
+        estimate.map_or_else(|| "–".to_owned(), |e| quantity(e.value, unit))
+    };
+    let change = |arm: &Option<ComparedArm>| {
+        let effect = arm.as_ref().and_then(|arm| arm.effect.as_ref());
+        effect
+            .map_or("–", |effect| or_dash(&effect.text))
+            .to_owned()
+    };
+    let (contrasts, own): (Vec<_>, Vec<_>) = figures.iter().partition(|f| f.over.is_some());
+    let rows = own.into_iter().chain(contrasts).map(|figure| {
+        let is_baseline = figure.over.is_none();
+        let meaning = match &figure.shift {
+            _ if is_baseline => "baseline".to_owned(),
+            Some(shift) => shift.as_str().replace('_', " "),
+            None => name_verdict(figure.verdict).to_owned(),
+        };
+        let changes = [&figure.arm_a, &figure.arm_b].map(|arm| match is_baseline {
+            true => String::new(),
+            false => change(arm),
+        });
+        let [in_a, in_b] = changes;
+        vec![
+            shorten(&figure.name, WIDEST_NAME),
+            value(&figure.arm_a),
+            value(&figure.arm_b),
+            in_a,
+            in_b,
+            meaning,
+        ]
+    });
+    let heads = ["", "A", "B", "change in A", "change in B", ""];
+    table(&heads, rows.collect())
 }
 
 fn format_figures_table(figures: &[FigureChange]) -> String {

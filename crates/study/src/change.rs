@@ -5,10 +5,11 @@
 //! their arms' ratios to a baseline that both have.
 
 mod sessions;
+mod words;
 
 use serde::Deserialize;
 
-use pinwise_format::{count, percent, signed_percent};
+use pinwise_format::{percent, signed_percent};
 use pinwise_record::{
     ChangeVerdict, ComparedRecord, Comparison, DiffRecord, Entry, Figure, FigureChange, Kind,
     MachineChange, MachineFact, RecordError, SchemaName, Summary, read,
@@ -103,10 +104,22 @@ pub fn compare_records(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeErr
         });
     }
     let mut caveats = Vec::new();
-    let figures = if a.entry.schema == Kind::Comparison.schema() {
-        sessions::compare_arms(&parse_comparison(a)?, &parse_comparison(b)?, &mut caveats)?
+    let mut metric = None;
+    let (figures, conclusion) = if a.entry.schema == Kind::Comparison.schema() {
+        let [in_a, in_b] = [parse_comparison(a)?, parse_comparison(b)?];
+        let figures = sessions::compare_arms(&in_a, &in_b, &mut caveats)?;
+        let programs = a.summary.program.as_ref().zip(b.summary.program.as_ref());
+        let is_other_program = programs.is_some_and(|(of_a, of_b)| of_a != of_b);
+        let conclusion = words::conclude_arms([&in_a, &in_b], &figures, is_other_program);
+        metric = Some(in_b.metric);
+        (figures, conclusion)
     } else {
-        compare_summaries(a, b, &mut caveats)
+        let figures = compare_summaries(a, b, &mut caveats);
+        let conclusion = match a.entry.schema == Kind::Gate.schema() {
+            true => words::conclude_gates(&figures),
+            false => words::conclude_figures(&figures),
+        };
+        (figures, conclusion)
     };
     if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
         let list_names = |is_in: fn(&FigureChange) -> bool| {
@@ -134,8 +147,11 @@ pub fn compare_records(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeErr
     Ok(DiffRecord {
         a: describe_side(a),
         b: describe_side(b),
+        metric,
         machine_changes: find_machine_changes(a, b),
-        sentence: overall_sentence(&figures),
+        sentence: conclusion.sentence,
+        advice: conclusion.advice,
+        commands: conclusion.commands,
         figures,
         caveats,
     })
@@ -239,6 +255,9 @@ fn empty_figure(name: &str, unit: &str) -> FigureChange {
         low: None,
         high: None,
         verdict: ChangeVerdict::CannotTell,
+        shift: None,
+        arm_a: None,
+        arm_b: None,
         sentence: String::new(),
     }
 }
@@ -390,81 +409,4 @@ fn describe_figure(figure: &FigureChange, delta: f64) -> String {
 fn describe_change(ratio: f64) -> String {
     let word = if ratio < 1.0 { "lower" } else { "higher" };
     format!("{} {word}", percent((ratio - 1.0).abs()))
-}
-
-/// The overall sentence on contrasts, if there are any: a baseline's own figure has no verdict.
-fn overall_sentence(figures: &[FigureChange]) -> String {
-    let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
-    let listed: Vec<&FigureChange> = match contrasts().next() {
-        Some(_) => contrasts().collect(),
-        None => figures.iter().collect(),
-    };
-    if let [only] = listed.as_slice() {
-        return only.sentence.clone();
-    }
-    let is_in_both = |figure: &&&FigureChange| figure.a.is_some() && figure.b.is_some();
-    let only = |one: &str, is_there: fn(&FigureChange) -> bool| {
-        let alone = listed.iter().filter(|figure| !is_in_both(figure));
-        let many = alone.filter(|figure| is_there(figure)).count();
-        (many > 0).then(|| format!("{many} only in {one}"))
-    };
-    let only = [
-        only("A", |figure| figure.a.is_some()),
-        only("B", |figure| figure.b.is_some()),
-    ];
-    let shared: Vec<&&FigureChange> = listed.iter().filter(is_in_both).collect();
-    if shared.is_empty() {
-        let only: Vec<String> = only.into_iter().flatten().collect();
-        let what = match listed.first().is_some_and(|figure| figure.over.is_some()) {
-            true => "arm",
-            false => "figure",
-        };
-        return format!("A and B have no {what} in common: {}.", only.join(", "));
-    }
-    let words = [
-        (ChangeVerdict::Lower, "lower in B"),
-        (ChangeVerdict::Higher, "higher in B"),
-        (ChangeVerdict::Same, "the same"),
-        (ChangeVerdict::CannotTell, "inconclusive"),
-    ];
-    let judged = words.into_iter().map(|(verdict, word)| {
-        let many = shared.iter().filter(|f| f.verdict == verdict).count();
-        (many > 0).then(|| format!("{many} {word}"))
-    });
-    let parts: Vec<String> = judged.chain(only).flatten().collect();
-    let what = match listed.first().and_then(|figure| figure.over.as_ref()) {
-        Some(baseline) => format!("{} to {baseline}", count(listed.len(), "ratio")),
-        None => count(listed.len(), "figure"),
-    };
-    format!("Of {what}: {}.", parts.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_of_one_side_are_not_called_inconclusive() {
-        let figure = |name: &str, a, b| FigureChange {
-            over: Some("os-default".to_owned()),
-            a,
-            b,
-            ..empty_figure(name, "")
-        };
-        let alone = [
-            figure("x", Some(1.0), None),
-            figure("y", None, Some(1.0)),
-            figure("z", None, Some(2.0)),
-        ];
-        assert_eq!(
-            overall_sentence(&alone),
-            "A and B have no arm in common: 1 only in A, 2 only in B."
-        );
-        let mut all = alone.to_vec();
-        all.push(figure("w", Some(1.0), Some(1.1)));
-        assert_eq!(
-            overall_sentence(&all),
-            "Of 4 ratios to os-default: 1 inconclusive, 1 only in A, 2 only in B."
-        );
-    }
 }

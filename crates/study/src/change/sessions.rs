@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use super::{ChangeError, describe_change, describe_figure, empty_figure, judge_figure};
 use crate::compare::{all_runs, figure_kind, foreign_cpus};
 use pinwise_format::count;
-use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
+use pinwise_record::{
+    Arm, ArmShift, ChangeVerdict, ComparedArm, Comparison, ContrastVerdict, Direction,
+    FigureChange, Phase,
+};
 use pinwise_stats::Responses;
 use pinwise_stats::apart::SessionComparison;
 use pinwise_stats::resolution::{self, Figure};
@@ -60,7 +63,7 @@ pub(super) fn compare_arms(
         .collect();
     if figures.iter().any(|figure| figure.low.is_some()) {
         caveats.push(
-            "The ratios in A and B are means over four parts of each session, on which the interval between sessions rests: they differ a little from those that one record shows of all its blocks."
+            "The change from A to B rests on means over four parts of each session: it differs a little from what the changes in A and in B, of all blocks, would give."
                 .to_owned(),
         );
     }
@@ -153,6 +156,8 @@ impl ContrastComparer {
             figure.sentence = describe_figure(&figure, self.delta);
             figure.sentence = format!("{}; {load}.", figure.sentence.trim_end_matches('.'));
         }
+        [figure.arm_a, figure.arm_b] = sides.map(|side| describe_arm(side, name));
+        figure.shift = find_shift(&figure, sign);
         if figure.ratio.is_some() && figure.low.is_none() {
             let blocks = [&a, &b].map(|session| count(session.blocks(), "block"));
             figure.sentence = format!(
@@ -167,9 +172,44 @@ impl ContrastComparer {
     }
 }
 
+/// An arm as its own record judges it; `None` if the record does not have it.
+fn describe_arm(record: &Comparison, name: &str) -> Option<ComparedArm> {
+    let contrast = record.contrasts.iter().find(|one| one.arm == name);
+    Some(ComparedArm {
+        estimate: find_arm(record, name)?.estimate,
+        effect: contrast.map(|one| one.effect.clone()),
+        verdict: contrast.map(|one| one.verdict.clone()),
+    })
+}
+
+/// What a change that is shown means for the arm. `sign`: −1 if a higher figure is better.
+fn find_shift(figure: &FigureChange, sign: f64) -> Option<ArmShift> {
+    let is_better = match figure.verdict {
+        ChangeVerdict::Lower => sign > 0.0,
+        ChangeVerdict::Higher => sign < 0.0,
+        ChangeVerdict::Same | ChangeVerdict::CannotTell => return None,
+    };
+    let beats = |arm: &Option<ComparedArm>| {
+        arm.as_ref()
+            .is_some_and(|arm| arm.verdict == Some(ContrastVerdict::Faster))
+    };
+    let is_ahead = |ratio: Option<f64>| ratio.is_some_and(|ratio| sign * ratio.ln() < 0.0);
+    Some(
+        match (is_better, beats(&figure.arm_a), beats(&figure.arm_b)) {
+            (true, false, true) => ArmShift::AdvantageGained,
+            (false, true, false) => ArmShift::AdvantageLost,
+            (true, ..) if is_ahead(figure.a) => ArmShift::FurtherAhead,
+            (true, ..) => ArmShift::LessBehind,
+            (false, ..) if is_ahead(figure.a) => ArmShift::LessAhead,
+            (false, ..) => ArmShift::FurtherBehind,
+        },
+    )
+}
+
 /// The baseline's own figures, which have nothing to be compared with.
 fn describe_baseline(a: &Comparison, b: &Comparison) -> FigureChange {
     let mut figure = empty_figure(&a.baseline, &a.metric.unit);
+    [figure.arm_a, figure.arm_b] = [a, b].map(|side| describe_arm(side, &side.baseline));
     let estimate_of_baseline =
         |record: &Comparison| find_arm(record, &record.baseline).and_then(|arm| arm.estimate);
     if let Some(estimate) = estimate_of_baseline(a) {

@@ -2,6 +2,8 @@
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
+import { minute, quantity } from '../../format';
+import { commandList } from '../../headline';
 import { COLOURS, type Look, ratioAxis, seriesColour } from '../../plot';
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
@@ -11,28 +13,29 @@ import { adviceLine } from '../../method';
 import { type Page, type View, stack } from '../../view';
 import { findingList, recordLink } from '../../words';
 import {
+  type ArmRow,
   type RatioRow,
   VERDICTS,
+  armRows,
+  armTable,
   changeText,
   figureRows,
-  findBaseline,
   ratioRows,
   ratioSummary,
-  toSentences,
 } from './shape';
 
 /** Draws a `pinwise.diff/1`. */
 export function diffView(record: AnyRecord, page: Page): View {
   const diff = record as DiffRecord;
-  const rows = ratioRows(diff);
-  const [verdict, advice] = toSentences(diff);
   const changes = diff.machine_changes ?? [];
   const differing = changes.map(
     ({ what, a, b }) =>
       `${what} ${a ?? 'unknown'} in A, ${b ?? 'unknown'} in B`,
   );
-  const baseline = findBaseline(diff);
+  const arms = armRows(diff);
+  const rows = arms.length > 0 ? [] : ratioRows(diff);
   const table = figureTable(diff);
+  const own = arms.find(({ isBaseline }) => isBaseline)?.figure.sentence;
   const caveats = [
     ...(diff.caveats ?? []),
     changes.length === 0 &&
@@ -40,9 +43,14 @@ export function diffView(record: AnyRecord, page: Page): View {
       `Same machine: ${diff.a.machine}.`,
   ].filter((caveat) => typeof caveat === 'string');
   return stack('article', '', [
-    sideLine('A', diff.a, page),
-    sideLine('B', diff.b, page),
-    h('p.verdict', verdict),
+    h('p.verdict', diff.sentence),
+    commandList(
+      (diff.commands ?? []).map(({ what, line }) => [
+        (what ?? '').replace(/^./, (letter) => letter.toUpperCase()),
+        line ?? '',
+      ]),
+    ),
+    adviceLine(diff.advice),
     changes.length > 0 &&
       findingList([
         {
@@ -50,28 +58,24 @@ export function diffView(record: AnyRecord, page: Page): View {
           sentence: `The machine differs: ${differing.join('; ')}.`,
         },
       ]),
-    adviceLine(advice),
-    rows.length > 0
-      ? chart({
-          ...ratioPlan(
-            rows,
-            baseline
-              ? `Change from A to B, against ${baseline}`
-              : 'Change from A to B',
-            {
-              axis: rows.some(({ verdict }) => /better|worse/.test(verdict))
-                ? '← better in B      worse in B →'
-                : '← lower in B      higher in B →',
+    arms.length > 0
+      ? chart(armPlan(diff, arms))
+      : rows.length > 0
+        ? chart({
+            ...ratioPlan(rows, 'Change from A to B', {
+              axis: '← lower in B      higher in B →',
               title: 'Figure',
               summary: ratioSummary(rows),
-            },
-          ),
-          caption: rows.some(({ low }) => low !== null)
-            ? '95 % intervals; a hollow dot is inconclusive.'
-            : '',
-          table,
-        })
-      : tableElement(table),
+            }),
+            caption: rows.some(({ low }) => low !== null)
+              ? '95 % intervals; hollow where less than 1 % is possible.'
+              : '',
+            table,
+          })
+        : tableElement(table),
+    own && h('p.muted', own),
+    sideLine('A', diff.a, page),
+    sideLine('B', diff.b, page),
     caveats.length > 0 &&
       h(
         'details',
@@ -79,6 +83,67 @@ export function diffView(record: AnyRecord, page: Page): View {
         h('ul', ...caveats.map((caveat) => h('li', caveat))),
       ),
   ]);
+}
+
+/** Every arm in A and in B, in the figure's own unit. */
+function armPlan(diff: DiffRecord, arms: readonly ArmRow[]): ChartPlan {
+  const { metric } = diff;
+  const unit = metric?.unit ?? '';
+  const baseline = arms.find(({ isBaseline }) => isBaseline)?.name ?? '';
+  const better = metric?.better === 'higher' ? 'better →' : '← better';
+  return {
+    name: metric?.label ?? 'Figures',
+    summary: `Medians with 95 % intervals; changes are against ${baseline}.`,
+    panel: {
+      height: 44 * arms.length,
+      x: {
+        title: `${better}      ${metric?.label ?? ''}`,
+        label: (value, places) => quantity(value, unit, places),
+      },
+      y: {
+        title: 'Arm',
+        names: arms.map(({ name }) => name),
+        words: arms.map(({ words }) => words),
+      },
+      series: ['A', 'B'].map((side, at) => ({
+        name: `${side}: ${minute((at ? diff.b : diff.a)?.time ?? '')}`,
+        interval: 'x' as const,
+        size: 5,
+        colour: at ? COLOURS.text : COLOURS.muted,
+        isHollow: at === 0,
+        points: arms.flatMap(({ name, sides, isBetter, meaning }, y) => {
+          const { value, low, high } = sides[at]?.estimate ?? {};
+          return typeof value === 'number'
+            ? {
+                x: value,
+                y: y + (at - 0.5) * 0.4,
+                low: low ?? null,
+                high: high ?? null,
+                ...(at && isBetter !== null
+                  ? { colour: isBetter ? COLOURS.better : COLOURS.worse }
+                  : {}),
+                tooltip: `${name} in ${side}\n${quantity(value, unit)}\n${meaning}`,
+              }
+            : [];
+        }),
+      })),
+    },
+    table: {
+      caption: 'Arms in both records, with 95 % intervals',
+      columns: [
+        'Arm',
+        ...numberColumns(
+          'A',
+          'B',
+          `Against ${baseline} in A`,
+          'in B',
+          'Change from A to B',
+        ),
+        'Meaning',
+      ],
+      rows: armTable(diff, arms),
+    },
+  };
 }
 
 /** Which record a side is. */
@@ -106,8 +171,6 @@ const figureTable = (diff: DiffRecord): Table => ({
 const LOOKS: Readonly<Record<string, Look>> = {
   lower: { shape: 'triangle', turn: -90, colour: seriesColour(0) },
   higher: { shape: 'triangle', turn: 90, colour: seriesColour(0) },
-  better: { shape: 'triangle', turn: -90, colour: COLOURS.better },
-  worse: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
   same: { shape: 'square' },
 };
 
