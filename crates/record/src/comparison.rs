@@ -313,6 +313,8 @@ open_enum! {
         ShortRuns = "short_runs",
         /// Others used more than a fifth of the machine.
         BusyMachine = "busy_machine",
+        /// All of its runs exited with another status than 0.
+        Failed = "failed",
         /// It leaves the program no core to move to, and its small gain was seen on a
         /// quiet machine only.
         QuietOnly = "quiet_only",

@@ -16,6 +16,7 @@ mod caveats;
 mod companions;
 mod contrast;
 mod engine;
+mod exits;
 mod findings;
 mod limit;
 mod load;

@@ -7,6 +7,7 @@ use super::advice;
 use super::answer::Answer;
 use super::companions;
 use super::contrast;
+use super::exits;
 use super::findings;
 use super::limit;
 use super::outcome::ArmState;
@@ -263,6 +264,7 @@ pub(super) fn complete_record(
     if plan.is_timing {
         timing::conclude_timing(record);
     }
+    exits::withhold_failed(record);
     record.verdict.condition = describe_condition(record);
     record.companions = companions::judge_costs_to_companions(record, plan, &results);
     record.findings = findings::list_findings(record, plan, topology, &results);

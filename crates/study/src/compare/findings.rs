@@ -10,8 +10,8 @@ use super::load::{LoadChange, check_foreign_load};
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
-use super::{cache_or_clock, caveats, rivals, steadiness, throttling};
-use pinwise_format::{count, percent, round_percent, signed_percent, three_digits};
+use super::{cache_or_clock, caveats, exits, rivals, steadiness, throttling};
+use pinwise_format::{percent, round_percent, signed_percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, Direction, Finding, MetricRecord, RunRecord,
@@ -50,7 +50,7 @@ pub(super) fn list_findings(
 ) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         check_blocks(record, plan, results),
-        check_exits(record),
+        exits::check_exits(record),
         check_placebo(record, plan),
         compare_thread_counts(record),
         check_granted_cpus(record),
@@ -94,45 +94,6 @@ pub(super) fn list_findings(
 
 pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     record.arms.iter().flat_map(|arm| &arm.runs)
-}
-
-/// The most exit statuses in a sentence.
-const MAX_STATUSES: usize = 3;
-
-/// Runs that ended with another status than 0, which `--ignore-failure` accepts.
-fn check_exits(record: &Comparison) -> Option<Finding> {
-    let valid = record.arms.iter().filter(|arm| arm.invalid.is_none());
-    let runs: Vec<&RunRecord> = valid.flat_map(|arm| &arm.runs).collect();
-    let mut statuses: BTreeMap<i32, usize> = BTreeMap::new();
-    for status in runs
-        .iter()
-        .filter_map(|run| run.exit.filter(|exit| *exit != 0))
-    {
-        *statuses.entry(status).or_default() += 1;
-    }
-    let failed: usize = statuses.values().sum();
-    let mut ranked: Vec<(i32, usize)> = statuses.into_iter().collect();
-    ranked.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
-    let shown = ranked.iter().take(MAX_STATUSES);
-    let mut shown: Vec<String> = shown.map(|(status, _)| status.to_string()).collect();
-    if ranked.len() > MAX_STATUSES {
-        shown.push("…".to_owned());
-    }
-    let many = match failed {
-        0 => return None,
-        all if all == runs.len() => format!("All {}", count(all, "run")),
-        some => format!("{some} of {}", count(runs.len(), "run")),
-    };
-    Some(
-        Finding::new(
-            "exit_statuses",
-            Severity::Warning,
-            format!("{many} exited with status {}.", shown.join(" or ")),
-            "The command may have failed: run it once and read its output.",
-        )
-        .with_weight(8)
-        .with_evidence("runs", failed),
-    )
 }
 
 fn invalid_arms(record: &Comparison) -> Vec<Finding> {
@@ -503,30 +464,6 @@ mod tests {
     fn example() -> Comparison {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         serde_json::from_str(text).unwrap()
-    }
-
-    #[test]
-    fn runs_that_ended_with_another_status_than_0_are_reported() {
-        let mut record = example();
-        let sentence = |record: &Comparison| Some(check_exits(record)?.sentence);
-        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
-            run.exit = Some(0);
-        }
-        assert_eq!(sentence(&record), None);
-        let all = all_runs(&record).count();
-        record.arms[0].runs[0].exit = Some(3);
-        let some = format!("1 of {all} runs exited with status 3.");
-        assert_eq!(sentence(&record), Some(some));
-        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
-            run.exit = Some(1);
-        }
-        let every = format!("All {all} runs exited with status 1.");
-        assert_eq!(sentence(&record), Some(every));
-        // The reason of an arm that was excluded is reported elsewhere.
-        for arm in &mut record.arms {
-            arm.invalid = Some("it failed".to_owned());
-        }
-        assert_eq!(sentence(&record), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use pinwise_stats::confirm::{Contrast, Look};
 use pinwise_stats::describe::median;
 use pinwise_stats::verdict::ComparisonOutcome;
 
+use super::exits;
 use super::findings;
 use super::load;
 
@@ -28,6 +29,9 @@ pub(super) fn withhold_recommendation(
     best: Option<usize>,
 ) -> Option<(NotRecommended, String)> {
     let arm = &record.arms[best?];
+    if exits::describe_failed(record, Some(arm)).is_some() {
+        return Some((NotRecommended::Failed, String::new()));
+    }
     if arm.placement.kind == PlacementKind::OsDefault {
         return None;
     }

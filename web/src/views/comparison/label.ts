@@ -1,5 +1,5 @@
-// A comparison as its page shows it: arms named by whole command lines have letters, an arm of which
-// every run failed is not recommended, and commands to copy have no internal options.
+// A comparison as its page shows it: arms named by whole command lines have letters, and commands to
+// copy have no internal options.
 
 import { filterMap } from '../../lists';
 import { splitVerdict } from '../../method';
@@ -59,7 +59,7 @@ export function prepareComparison(
   letters: readonly Letter[],
 ): Comparison {
   const again = record.again?.replace(INTERNAL, '') ?? null;
-  return withholdFailed(useLetters({ ...record, again }, letters));
+  return useLetters({ ...record, again }, letters);
 }
 
 function useLetters(
@@ -117,26 +117,6 @@ export const isOfExits = ({ check }: Finding): boolean =>
 
 /** Why an arm is not recommended of which every run failed. */
 export const FAILED = 'failed';
-
-function withholdFailed(record: Comparison): Comparison {
-  const { verdict, findings, arms, stopped } = record;
-  const runs = (arms ?? []).flatMap((arm) => arm.runs ?? []);
-  const status = runs[0]?.exit;
-  const areAll = status && runs.every(({ exit }) => exit === status);
-  if (!verdict || !stopped || !areAll) return record;
-  const link = verdict.kind === 'best' ? '; apart from that, ' : ': ';
-  return {
-    ...record,
-    findings: (findings ?? []).filter((one) => !isOfExits(one)),
-    verdict: {
-      ...verdict,
-      sentence: `All runs failed (exit status ${status})${link}${verdict.sentence}`,
-      advice: findings?.find(isOfExits)?.advice ?? null,
-      commands: [],
-      not_recommended: FAILED,
-    },
-  };
-}
 
 /** The answer of a verdict, its other sentences, and the error of an arm that it quotes. */
 export function splitHead({

@@ -187,7 +187,11 @@ function topPart({
 }: ShownComparison): (Node | null)[] {
   const said = readHead(record);
   const verdict = record.verdict;
-  const exits = record.findings?.filter(isOfExits) ?? [];
+  // The verdict says it of all runs.
+  const exits =
+    verdict?.not_recommended === FAILED
+      ? []
+      : (record.findings?.filter(isOfExits) ?? []);
   const [answer, , error] = splitHead(record);
   return [
     h('p.verdict', isRunning ? 'No verdict yet: it comes at the end.' : answer),

@@ -1,0 +1,178 @@
+//! Runs that exited with another status than 0, which `--ignore-failure` accepts: how long a command
+//! takes to fail recommends nothing.
+
+use std::collections::BTreeMap;
+
+use pinwise_format::{capitalise, count, shell};
+use pinwise_record::{
+    Arm, CommandRecord, Comparison, Finding, NotRecommended, RunRecord, Severity, VerdictKind,
+};
+
+/// The most exit statuses in a sentence.
+const MAX_STATUSES: usize = 3;
+
+fn is_failure(run: &RunRecord) -> bool {
+    run.exit.is_some_and(|exit| exit != 0)
+}
+
+fn valid_arms(record: &Comparison) -> impl Iterator<Item = &Arm> {
+    let arms = record.arms.iter();
+    arms.filter(|arm| arm.invalid.is_none() && !arm.runs.is_empty())
+}
+
+/// The statuses of runs that failed, the most frequent first: `1 or 3`.
+fn list_statuses<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> String {
+    let mut statuses: BTreeMap<i32, usize> = BTreeMap::new();
+    for status in runs
+        .filter(|run| is_failure(run))
+        .filter_map(|run| run.exit)
+    {
+        *statuses.entry(status).or_default() += 1;
+    }
+    let mut ranked: Vec<(i32, usize)> = statuses.into_iter().collect();
+    ranked.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    let shown = ranked.iter().take(MAX_STATUSES);
+    let mut shown: Vec<String> = shown.map(|(status, _)| status.to_string()).collect();
+    if ranked.len() > MAX_STATUSES {
+        shown.push("…".to_owned());
+    }
+    shown.join(" or ")
+}
+
+/// Runs that failed, as a finding.
+pub(super) fn check_exits(record: &Comparison) -> Option<Finding> {
+    let runs: Vec<&RunRecord> = valid_arms(record).flat_map(|arm| &arm.runs).collect();
+    let failed = runs.iter().filter(|run| is_failure(run)).count();
+    let many = match failed {
+        0 => return None,
+        all if all == runs.len() => format!("All {}", count(all, "run")),
+        some => format!("{some} of {}", count(runs.len(), "run")),
+    };
+    let statuses = list_statuses(runs.into_iter());
+    Some(
+        Finding::new(
+            "exit_statuses",
+            Severity::Warning,
+            format!("{many} exited with status {statuses}."),
+            "The command may have failed: run it once and read its output.",
+        )
+        .with_weight(8)
+        .with_evidence("runs", failed),
+    )
+}
+
+/// Says of all arms, or of the best one, that every run failed: `all 16 runs exited with status 1`.
+/// `None` if that is not so.
+pub(super) fn describe_failed(record: &Comparison, best: Option<&Arm>) -> Option<String> {
+    let has_failed = |arm: &Arm| !arm.runs.is_empty() && arm.runs.iter().all(is_failure);
+    let all: Vec<&Arm> = valid_arms(record).collect();
+    let (arms, of_arm) = match best.filter(|best| has_failed(best)) {
+        _ if !all.is_empty() && all.iter().all(|arm| has_failed(arm)) => (all, String::new()),
+        Some(best) => (vec![best], format!(" of {}", best.name)),
+        None => return None,
+    };
+    let runs = arms.iter().flat_map(|arm| &arm.runs);
+    let many = count(runs.clone().count(), "run");
+    let statuses = list_statuses(runs);
+    Some(format!("all {many}{of_arm} exited with status {statuses}"))
+}
+
+/// Withholds the recommendation of a comparison, or of its best arm, of which every run failed.
+pub(super) fn withhold_failed(record: &mut Comparison) {
+    let best = record
+        .arms
+        .iter()
+        .find(|arm| Some(&arm.name) == record.best.as_ref());
+    let Some(failed) = describe_failed(record, best) else {
+        return;
+    };
+    let shown = best.or_else(|| valid_arms(record).next());
+    let commands = shown.map(|arm| CommandRecord {
+        what: "to read its output".to_owned(),
+        line: describe_command(arm),
+    });
+    let verdict = &mut record.verdict;
+    verdict.sentence = match verdict.kind {
+        VerdictKind::Timed => format!("{}; {}", capitalise(&failed), verdict.sentence),
+        _ => format!("No recommendation: {failed}; {}", verdict.sentence),
+    };
+    verdict.advice = String::new();
+    verdict.commands = commands.into_iter().collect();
+    verdict.not_recommended = Some(NotRecommended::Failed);
+}
+
+/// The arm's command with its input, wherever it runs.
+fn describe_command(arm: &Arm) -> String {
+    let line = shell::line(&arm.command);
+    match &arm.workload.input {
+        Some(input) => format!("{line} < {}", shell::word(input)),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Comparison {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn runs_that_ended_with_another_status_than_0_are_reported() {
+        let mut record = example();
+        let sentence = |record: &Comparison| Some(check_exits(record)?.sentence);
+        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+            run.exit = Some(0);
+        }
+        assert_eq!(sentence(&record), None);
+        let all = record.arms.iter().flat_map(|arm| &arm.runs).count();
+        record.arms[0].runs[0].exit = Some(3);
+        let some = format!("1 of {all} runs exited with status 3.");
+        assert_eq!(sentence(&record), Some(some));
+        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+            run.exit = Some(1);
+        }
+        let every = format!("All {all} runs exited with status 1.");
+        assert_eq!(sentence(&record), Some(every));
+        // The reason of an arm that was excluded is reported elsewhere.
+        for arm in &mut record.arms {
+            arm.invalid = Some("it failed".to_owned());
+        }
+        assert_eq!(sentence(&record), None);
+    }
+
+    fn set_exits(record: &mut Comparison, arm: &str, exit: i32) {
+        let arms = record.arms.iter_mut().filter(|one| one.name == arm);
+        arms.flat_map(|arm| &mut arm.runs)
+            .for_each(|run| run.exit = Some(exit));
+    }
+
+    #[test]
+    fn an_arm_of_which_every_run_failed_is_not_recommended() {
+        let mut record = example();
+        let names: Vec<String> = record.arms.iter().map(|arm| arm.name.clone()).collect();
+        let best = record.best.clone().unwrap();
+        let before = record.verdict.clone();
+        for name in names.iter().filter(|name| **name != best) {
+            set_exits(&mut record, name, 1);
+        }
+        withhold_failed(&mut record);
+        assert_eq!(record.verdict, before);
+        set_exits(&mut record, &best, 1);
+        let all = record.arms.iter().flat_map(|arm| &arm.runs).count();
+        withhold_failed(&mut record);
+        let start = format!("No recommendation: all {all} runs exited with status 1; ");
+        assert!(record.verdict.sentence.starts_with(&start));
+        assert_eq!(record.verdict.commands[0].line, "pigz -p 8 -k access.log");
+        assert!(record.recommended_arm().is_none());
+
+        let mut record = example();
+        set_exits(&mut record, &best, 3);
+        withhold_failed(&mut record);
+        let of_best = format!("runs of {best} exited with status 3; ");
+        assert!(record.verdict.sentence.contains(&of_best));
+        assert_eq!(record.verdict.not_recommended, Some(NotRecommended::Failed));
+    }
+}
