@@ -43,17 +43,44 @@ pub struct Difference {
     pub b: Value,
     /// The difference in words.
     pub sentence: String,
+    /// What differs, in words: `number of cores`.
+    #[serde(default)]
+    pub name: String,
+    /// Its values in A and B in words, with units; `unknown` where a side does not say.
+    #[serde(default)]
+    pub values: [String; 2],
+    /// Does one side not say? Then it may be no difference.
+    #[serde(default)]
+    pub is_unknown: bool,
 }
 
 impl Difference {
     fn new(what: &str, level: Option<&str>, a: Value, b: Value, sentence: String) -> Self {
+        // Without a hypervisor or a quota there is none.
+        let absent = match what {
+            "hypervisor" => Some("none"),
+            "quota" => Some("not limited"),
+            _ => None,
+        };
+        let values = [&a, &b].map(|value| match (value, absent) {
+            (Value::Null, absent) => absent.unwrap_or("unknown").to_owned(),
+            _ => describe_value(value),
+        });
         Self {
             what: what.to_owned(),
             level: level.map(str::to_owned),
+            name: describe_name(what, level),
+            values,
+            is_unknown: absent.is_none() && (a.is_null() || b.is_null()),
             a,
             b,
             sentence,
         }
+    }
+
+    /// The difference with these words for its values.
+    fn with_values(self, values: [String; 2]) -> Self {
+        Self { values, ..self }
     }
 }
 
@@ -117,6 +144,50 @@ fn rank_importance(difference: &Difference) -> usize {
     rank.unwrap_or(ORDER.len())
 }
 
+/// What differs, in words.
+fn describe_name(what: &str, level: Option<&str>) -> String {
+    let level = level.map_or("", unit_noun);
+    let name = match what {
+        "allowed" => "CPUs allowed",
+        "arch" => "architecture",
+        "contradiction" => return format!("{level}: contradicted by measurement"),
+        "counts" => return format!("number of {level}s"),
+        "cpu_model" => "processor",
+        "cpu_signature" => "family/model/stepping",
+        "drift" => "changes while watched",
+        "hostname" => "host name",
+        "kinds" => "kinds of CPUs",
+        "latency" => return format!("latency within a {level}"),
+        "measured_level" => return format!("{level}s, measured"),
+        "online" => "CPUs online",
+        "pairs" => "latency of pairs",
+        "pause" => "spin-wait hint (PAUSE)",
+        "quota" => "CPU quota",
+        "units" => return format!("CPUs that share a {level}"),
+        "vendor" => "processor vendor",
+        other => return other.replace('_', " "),
+    };
+    name.to_owned()
+}
+
+/// A value without a unit, in words.
+fn describe_value(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
+        Value::Array(items) => {
+            join_first(&items.iter().map(describe_value).collect::<Vec<String>>())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A latency in words.
+fn describe_ns(ns: f64) -> String {
+    format!("{ns:.1} ns")
+}
+
 /// The noun for a unit of a level.
 fn unit_noun(level: &str) -> &str {
     match level {
@@ -141,4 +212,43 @@ fn join_first(items: &[String]) -> String {
         text.push_str(&format!("; and {} more", items.len() - MAX_NAMED));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn difference(what: &str, level: Option<&str>, a: Value, b: Value) -> Difference {
+        Difference::new(what, level, a, b, String::new())
+    }
+
+    #[test]
+    fn a_difference_has_its_name_and_values_in_words() {
+        let shown = |difference: &Difference| {
+            let [a, b] = &difference.values;
+            format!("{}: {a} | {b}", difference.name)
+        };
+        let counts = difference("counts", Some("numa_node"), json!(1), json!(2));
+        assert_eq!(shown(&counts), "number of NUMA nodes: 1 | 2");
+        let units = difference("units", Some("core"), json!(["0", "1"]), json!(["0-1"]));
+        assert_eq!(shown(&units), "CPUs that share a core: 0; 1 | 0-1");
+        let memory = difference("memory", None, json!(1), json!(2));
+        let words = ["1 GiB", "2 GiB"].map(str::to_owned);
+        assert_eq!(shown(&memory.with_values(words)), "memory: 1 GiB | 2 GiB");
+    }
+
+    #[test]
+    fn a_value_that_one_side_lacks_is_unknown_but_a_hypervisor_is_none() {
+        let kernel = difference("kernel", None, json!("6.1"), Value::Null);
+        assert_eq!(
+            (kernel.is_unknown, kernel.values[1].as_str()),
+            (true, "unknown")
+        );
+        let hypervisor = difference("hypervisor", None, json!("kvm"), Value::Null);
+        assert_eq!(
+            (hypervisor.is_unknown, hypervisor.values[1].as_str()),
+            (false, "none")
+        );
+    }
 }

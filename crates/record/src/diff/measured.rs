@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::topology::compare_groups;
-use super::{Difference, join_first, unit_noun};
+use super::{Difference, describe_ns, join_first, unit_noun};
 use crate::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRecord};
 use pinwise_format::count;
 use pinwise_topology::CpuSet;
@@ -119,6 +119,7 @@ fn compare_latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
                     describe_ratio(ratio)
                 );
                 Difference::new("latency", Some(kind), json!(in_a), json!(in_b), sentence)
+                    .with_values([in_a, in_b].map(describe_ns))
             })
         })
         .collect()
@@ -196,7 +197,15 @@ fn compare_pairs(a: &Measured, b: &Measured) -> Option<Difference> {
     };
     let values = [json!(side(|pair| pair.a)), json!(side(|pair| pair.b))];
     let [in_a, in_b] = values;
-    Some(Difference::new("pairs", None, in_a, in_b, sentence))
+    let side = |latency: fn(&ChangedPair) -> f64| {
+        let figures = changed.iter().map(|pair| {
+            let ChangedPair { cpus: (a, b), .. } = pair;
+            format!("{a} and {b} {}", describe_ns(latency(pair)))
+        });
+        join_first(&figures.collect::<Vec<_>>())
+    };
+    let values = [side(|pair| pair.a), side(|pair| pair.b)];
+    Some(Difference::new("pairs", None, in_a, in_b, sentence).with_values(values))
 }
 
 /// Pairs by their CPUs, the smaller first; of several records the first.
@@ -253,6 +262,7 @@ fn compare_pause(a: &Measured, b: &Measured) -> Vec<Difference> {
             describe_ratio(in_b / in_a)
         );
         Difference::new("pause", None, json!(in_a), json!(in_b), sentence)
+            .with_values([in_a, in_b].map(describe_ns))
     })
     .collect()
 }

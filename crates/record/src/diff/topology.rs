@@ -311,13 +311,12 @@ fn describe_cache_change(
         shown(b)
     );
     let name = format!("l{level}");
-    Difference::new(
-        "cache_size",
-        Some(&name),
-        json!(a.flatten()),
-        json!(b.flatten()),
-        sentence,
-    )
+    let [in_a, in_b] = [json!(a.flatten()), json!(b.flatten())];
+    let words = Difference::new("cache_size", Some(&name), in_a, in_b, sentence);
+    Difference {
+        name: format!("L{level} {kind} cache"),
+        ..words.with_values([shown(a), shown(b)])
+    }
 }
 
 fn compare_nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
@@ -351,7 +350,11 @@ fn compare_nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
             );
             let values: [Value; 2] = [json!(bytes_a), json!(bytes_b)];
             let [a, b] = values;
-            found.push(Difference::new("memory", None, a, b, sentence));
+            let words = Difference::new("memory", None, a, b, sentence);
+            found.push(Difference {
+                name: format!("memory of NUMA node {number}"),
+                ..words.with_values([shown(bytes_a), shown(bytes_b)])
+            });
         }
     }
     found

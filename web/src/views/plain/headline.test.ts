@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import type { AnyRecord } from '../../source';
-import { composeHeadline, formatWays, isUnknown } from './headline';
+import { composeHeadline, formatWays } from './headline';
 
 /** Fields that each recording changes. */
 const FIXED: Readonly<Record<string, object>> = {
@@ -166,10 +166,4 @@ test('matrices without levels and refused rules say why', () => {
 
 test('a kind with a view of its own has no such headline', () => {
   expect(composeHeadline('trace', { schema: 'pinwise.trace/1' })).toEqual([]);
-});
-
-test('a value that one side lacks is unknown, but a hypervisor is none', () => {
-  expect(isUnknown({ what: 'cache_size', a: 1, b: null })).toBe(true);
-  expect(isUnknown({ what: 'hypervisor', a: 'kvm', b: null })).toBe(false);
-  expect(isUnknown({ what: 'counts', a: 2, b: 4 })).toBe(false);
 });

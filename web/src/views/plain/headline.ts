@@ -200,16 +200,9 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
   ];
 }
 
-/** Is a value unknown on one side? That is no difference. Without a hypervisor or a quota there is
- * none. */
-export const isUnknown = ({ what, a, b }: Records.Difference): boolean =>
-  what !== 'hypervisor' &&
-  what !== 'quota' &&
-  [a, b].some((one) => one == null);
-
 function composeTopologyDiff(record: Records.TopologyDiff): Headline {
   const all = items(record.differences);
-  const real = all.filter((one) => !isUnknown(one)).length;
+  const real = all.filter((one) => !one.is_unknown).length;
   const cpus = all.find(
     ({ what, level }) => what === 'counts' && level === 'cpu',
   );

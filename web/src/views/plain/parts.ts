@@ -4,14 +4,14 @@ import { chart } from '../../chart';
 import { parseCpus } from '../../cpus';
 import { h } from '../../dom';
 import { items, number, text, texts } from '../../fields';
-import { bytes, change, count, percent, quantity } from '../../format';
+import { change, count, percent, quantity } from '../../format';
 import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
 import { cpuStrip } from '../../strip';
-import { numberColumns, tableElement } from '../../table';
+import { numberColumns, scrollBox, tableElement } from '../../table';
 import type { Part } from '../../view';
 import { ratioPlan } from '../diff/view';
-import { LEVELS, formatWays, isUnknown, rankPlacements } from './headline';
+import { LEVELS, formatWays, rankPlacements } from './headline';
 import { withTruth } from './truth';
 
 /** The ranking of predicted placements, beside the truth where a simulated machine knows it. */
@@ -38,48 +38,30 @@ export function predictionPart(record: Records.PlacementPrediction): Part {
   return chart(withTruth(plan, all, cost));
 }
 
-/** What differs, by the record's name of it; % is the level. */
-const DIFFERENCES: Readonly<Record<string, string>> = {
-  allowed: 'CPUs allowed',
-  arch: 'architecture',
-  cache_size: '% cache',
-  counts: 'number of %s',
-  cpu_model: 'processor',
-  cpu_signature: 'family/model/stepping',
-  kinds: 'kinds of CPUs',
-  hostname: 'host name',
-  online: 'CPUs online',
-  quota: 'CPU quota',
-  units: 'CPUs that share a %',
-};
-
-function sideText(what: unknown, value: unknown): string {
-  if (value === null || value === undefined) return 'none';
-  if (typeof value === 'number' && /^(cache_size|memory)$/.test(text(what)))
-    return bytes(value);
-  return Array.isArray(value) ? value.join('; ') : String(value);
-}
-
-/** The differences of two machines; what is unknown of one is folded. */
+/** The differences of two machines, side by side on a phone too; what is unknown of one is folded. */
 export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const all = items(record.differences);
+  const unknown = all.filter((one) => one.is_unknown);
   const [a, b] = texts(record.between);
-  const unknown = all.filter(isUnknown);
+  const heads = ['', 'A', 'B'].map((name) => h('th', { scope: 'col' }, name));
+  const known = all.filter((one) => !one.is_unknown);
+  const table = scrollBox(
+    `A: ${a ?? '?'}, B: ${b ?? '?'}`,
+    heads,
+    h(
+      'tbody',
+      ...known.map(({ name, values }) =>
+        h(
+          'tr',
+          h('th', { scope: 'row' }, text(name)),
+          ...texts(values).map((value) => h('td', value)),
+        ),
+      ),
+    ),
+  );
+  table.classList.add('sides');
   return [
-    tableElement({
-      caption: 'What differs',
-      columns: ['', `A: ${a ?? '?'}`, `B: ${b ?? '?'}`],
-      rows: all
-        .filter((one) => !isUnknown(one))
-        .map(({ what, level, a, b }) => [
-          (DIFFERENCES[text(what)] ?? text(what).replaceAll('_', ' ')).replace(
-            '%',
-            LEVELS[text(level)] ?? text(level),
-          ),
-          sideText(what, a),
-          sideText(what, b),
-        ]),
-    }),
+    table,
     h(
       'details',
       { hidden: unknown.length === 0 },
