@@ -21,6 +21,10 @@ export interface Entry {
   program: string | null;
   /** Its verdict, in the verdict's own word. */
   outcome: string | null;
+  /** The best arm of a comparison, if it is recommended. */
+  best?: string;
+  /** The arm with which a comparison compares the others. */
+  baseline?: string;
   /** Headline figures, for plots over time. */
   figures: Figure[];
 }
@@ -33,6 +37,8 @@ export interface Figure {
   value: number;
   low: number | null;
   high: number | null;
+  /** An arm's change against the comparison's baseline, per cent, as its record judges it. */
+  change?: Pick<Figure, 'value' | 'low' | 'high'>;
 }
 
 /** A benchmark from commit to commit, by gates between them. */

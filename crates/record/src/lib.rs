@@ -179,7 +179,7 @@ pub use spin::{
     UnknownGaps, WaitEnd,
 };
 pub use stacks::{StackMethod, StacksRecord};
-pub use summary::{Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
+pub use summary::{BaselineChange, Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
 pub use tags::{check_tag, read_id, replace_id, replace_tags};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{

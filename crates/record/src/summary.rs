@@ -43,8 +43,15 @@ pub struct Summary {
     pub machine: Option<String>,
     /// Hashes of the programs' files; `null` if unknown.
     pub program: Option<String>,
-    /// Its verdict as the record words it: `best`, `fail`; `null` for records without one.
+    /// Its verdict as the record words it: `best`, `fail`; of an A/A comparison `no_alarm` or
+    /// `false_alarm`; `null` for records without one.
     pub outcome: Option<String>,
+    /// The best arm of a comparison; `null` without one, or if it is not recommended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<String>,
+    /// The arm with which a comparison compares the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// Headline figures.
     pub figures: Vec<Figure>,
 }
@@ -58,6 +65,21 @@ pub struct Figure {
     /// Unit; `""` for a number without one.
     pub unit: String,
     /// The figure.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// An arm's change against the comparison's baseline, as its record judges it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<BaselineChange>,
+}
+
+/// A change against a baseline, per cent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BaselineChange {
+    /// The change: −20 is a fifth less.
     pub value: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
@@ -87,12 +109,16 @@ impl Summary {
         let kind = Kind::from_any_version(&schema);
         let mut figures = kind.map_or_else(Vec::new, |kind| list_figures(kind, record));
         figures.truncate(MAX_FIGURES);
+        let of_comparison = kind.filter(|kind| *kind == Kind::Comparison);
+        let read_arm = |field| of_comparison.and_then(|_| read_text(record, field));
         Self {
             tags: read_strings(&record["tags"]),
             subject: kind.map(|kind| describe_subject(kind, record)),
             machine: describe_machine(record),
             program: join_programs(record),
-            outcome: read_outcome(&record["verdict"]),
+            outcome: read_alarm(record).or_else(|| read_outcome(&record["verdict"])),
+            best: read_arm("best").filter(|_| is_recommended(&record["verdict"])),
+            baseline: read_arm("baseline"),
             figures,
         }
     }
@@ -100,9 +126,26 @@ impl Summary {
 
 /// The kind of a verdict, or a gate's decision; `None` if its best is not recommended.
 fn read_outcome(verdict: &Value) -> Option<String> {
-    let is_recommended = verdict["not_recommended"].is_null();
-    let kind = read_text(verdict, "kind").filter(|_| is_recommended);
+    let kind = read_text(verdict, "kind").filter(|_| is_recommended(verdict));
     kind.or_else(|| read_text(verdict, "decision"))
+}
+
+fn is_recommended(verdict: &Value) -> bool {
+    verdict["not_recommended"].is_null()
+}
+
+/// What an A/A comparison found; `None` of other records, and before it has a result.
+fn read_alarm(record: &Value) -> Option<String> {
+    let contrasts = read_list(&record["contrasts"]);
+    if record["study"] != "aa" || contrasts.is_empty() {
+        return None;
+    }
+    let differs = |contrast: &Value| {
+        let verdict = contrast["verdict"].as_str();
+        matches!(verdict, Some("faster" | "slower"))
+    };
+    let is_alarm = contrasts.iter().any(differs);
+    Some(if is_alarm { "false_alarm" } else { "no_alarm" }.to_owned())
 }
 
 fn read_text(record: &Value, field: &str) -> Option<String> {
@@ -213,6 +256,7 @@ fn read_number(name: &str, unit: &str, value: &Value) -> Vec<Figure> {
         value,
         low: None,
         high: None,
+        change: None,
     };
     value.as_f64().map(figure).into_iter().collect()
 }
@@ -225,12 +269,29 @@ fn read_estimate(name: String, unit: &str, value: &Value) -> Option<Figure> {
         value: value["value"].as_f64()?,
         low: value["low"].as_f64(),
         high: value["high"].as_f64(),
+        change: None,
+    })
+}
+
+fn read_change(effect: &Value) -> Option<BaselineChange> {
+    Some(BaselineChange {
+        value: effect["value"].as_f64()?,
+        low: effect["low"].as_f64(),
+        high: effect["high"].as_f64(),
     })
 }
 
 fn read_comparison(record: &Value) -> Vec<Figure> {
     let unit = read_text(&record["metric"], "unit").unwrap_or_default();
-    let arm = |arm: &Value| read_estimate(read_text(arm, "name")?, &unit, &arm["estimate"]);
+    let contrasts = read_list(&record["contrasts"]);
+    let arm = |arm: &Value| {
+        let name = read_text(arm, "name")?;
+        let contrast = contrasts.iter().find(|one| one["arm"] == arm["name"]);
+        Some(Figure {
+            change: contrast.and_then(|one| read_change(&one["effect"])),
+            ..read_estimate(name, &unit, &arm["estimate"])?
+        })
+    };
     read_list(&record["arms"]).iter().filter_map(arm).collect()
 }
 
@@ -333,6 +394,7 @@ fn summarise(name: &str, unit: &str, mut values: Vec<f64>) -> Option<Figure> {
         value: *values.get(values.len() / 2)?,
         low: values.first().copied(),
         high: values.last().copied(),
+        change: None,
     })
 }
 
@@ -347,6 +409,7 @@ fn read_trace(record: &Value) -> Vec<Figure> {
         value,
         low: None,
         high: None,
+        change: None,
     }));
     let avoidable = &record["avoidable_smt_sharing"]["percent"];
     figures.extend(read_number("avoidable SMT sharing", "%", avoidable));
@@ -382,6 +445,7 @@ fn read_profile(record: &Value) -> Vec<Figure> {
         value: cpu_s,
         low: Some(cpu_s - half),
         high: Some(cpu_s + half),
+        change: None,
     });
     for (name, field) in PER_UNIT[2..].iter().zip(["waits", "accesses", "unread"]) {
         let part_s = record[field]["cpu_s"].as_f64();
@@ -395,6 +459,7 @@ fn read_profile(record: &Value) -> Vec<Figure> {
         value,
         low: pause["low_ns"].as_f64(),
         high: pause["high_ns"].as_f64(),
+        change: None,
     }));
     for (name, field) in PER_UNIT_FACTS[1..].iter().zip(["cycle_ns", "memory_ns"]) {
         figures.extend(read_estimate(
@@ -431,6 +496,7 @@ fn read_search(record: &Value) -> Vec<Figure> {
                 value: arm["predicted"].as_f64()?,
                 low: arm["low"].as_f64(),
                 high: arm["high"].as_f64(),
+                change: None,
             })
         })
         .collect()

@@ -30,6 +30,36 @@ fn a_comparison_is_summarised() {
 }
 
 #[test]
+fn arms_of_a_comparison_have_the_change_that_it_judged() {
+    let mut record = json!({
+        "schema": "pinwise.comparison/1", "study": "compare", "best": "cpu:0",
+        "baseline": "os-default", "metric": {"name": "wall", "unit": "s"},
+        "verdict": {"kind": "best", "not_recommended": null},
+        "arms": [
+            {"name": "os-default", "estimate": {"value": 0.5}},
+            {"name": "cpu:0", "estimate": {"value": 0.4}},
+        ],
+        "contrasts": [{"arm": "cpu:0", "verdict": "faster",
+            "effect": {"value": -21.0, "low": -24.0, "high": -18.0}}],
+    });
+    let summary = Summary::read(&record);
+    assert_eq!(summary.best.as_deref(), Some("cpu:0"));
+    assert_eq!(summary.baseline.as_deref(), Some("os-default"));
+    assert_eq!(summary.figures[0].change, None);
+    let change = summary.figures[1].change.as_ref().unwrap();
+    assert_eq!((change.value, change.low), (-21.0, Some(-24.0)));
+    record["verdict"]["not_recommended"] = json!("failed");
+    let summary = Summary::read(&record);
+    assert_eq!((summary.best, summary.outcome), (None, None));
+    record["study"] = json!("aa");
+    let alarm = Summary::read(&record).outcome;
+    assert_eq!(alarm.as_deref(), Some("false_alarm"));
+    record["contrasts"][0]["verdict"] = json!("undecided");
+    let quiet = Summary::read(&record).outcome;
+    assert_eq!(quiet.as_deref(), Some("no_alarm"));
+}
+
+#[test]
 fn a_machine_is_summarised() {
     let record = json!({
         "schema": "pinwise.topology/1",

@@ -4,6 +4,8 @@
 import { type ChartPlan, chart } from '../../chart';
 import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
+import { type NamedCommand, commandList } from '../../headline';
+import { filterMap } from '../../lists';
 import { count, minute, quantity, withSpan } from '../../format';
 import { items } from '../../fields';
 import { seriesLook } from '../../plot';
@@ -16,9 +18,10 @@ import { commitsPart } from './commits';
 import type { Change, OverTime, Point, TimeRange } from './shape';
 import {
   collectOverTime,
-  describeNewVerdict,
   describeTrend,
+  diffCommand,
   figureText,
+  findNewVerdict,
   hostOf,
   isExact,
   signOf,
@@ -62,6 +65,7 @@ export function overTimePart(
   let gate: GateRecord | null = null;
   let isDisposed = false;
   const verdict = h('p.verdict');
+  const next = h('div');
   const changes = h('ul.changes');
   const plan = (): ChartPlan => {
     const whole = collectOverTime(listing.records, wanted);
@@ -82,6 +86,7 @@ export function overTimePart(
         ? `${figure}: ${benchmark.change || '–'}, ${benchmark.standing} in the newest gate.`
         : !isGate && describeTrends(figure, whole),
     );
+    fill(next, !isGate && commandList(nextCommand(whole)));
     const plan = overTimePlan(figure, data, listing.total, page, {
       range,
       zoom,
@@ -129,6 +134,7 @@ export function overTimePart(
     isGate ? 'details' : 'div',
     isGate && h('summary', 'Each gate over time'),
     verdict,
+    next,
     drawn.element,
     zoomRow.element,
   );
@@ -144,10 +150,10 @@ export function overTimePart(
       : null;
   const element = h(
     'div',
-    first.figures.length > 1 &&
-      h('div.controls', h('label', 'Figure ', select)),
     commits.element,
     gates,
+    first.figures.length > 1 &&
+      h('div.controls', h('label', 'Figure ', select)),
     heading,
     changes,
   );
@@ -165,14 +171,22 @@ export function overTimePart(
 const describeTrends = (figure: string, { hosts }: OverTime): string =>
   `${hosts
     .map(({ host, points }) => {
-      const verdict = describeNewVerdict(points);
+      const verdict = findNewVerdict(points)?.sentence;
       return verdict
         ? `${hosts.length > 1 ? `${host}: ` : ''}${verdict}`
         : `${figure} on ${host}: ${describeTrend(points)}`;
     })
-    .sort((a, b) => +/changed/.test(b) - +/changed/.test(a))
+    .sort((a, b) => +/changed|beats/.test(b) - +/changed|beats/.test(a))
     .slice(0, MAX_TRENDS)
     .join('; ')}${hosts.length > MAX_TRENDS ? ' …' : '.'}`;
+
+/** Compares the records around the last change of verdict, else the last two of a host. */
+function nextCommand({ hosts }: OverTime): NamedCommand[] {
+  const found = filterMap(hosts, ({ points }) => findNewVerdict(points));
+  const last = hosts.find(({ points }) => points.length > 1)?.points.slice(-2);
+  const [a, b] = found[0] ? [found[0].before, found[0].after] : (last ?? []);
+  return a && b ? [diffCommand(a, b)] : [];
+}
 
 /** The gates of a benchmark from commit to commit; empty for other questions. */
 function commitsSlot(
@@ -220,9 +234,9 @@ function commitsSlot(
   };
 }
 
-/** Hosts of a site are often changed together: of the same change within this time, only the first
+/** A day. Hosts of a site are often changed together: of the same change within one, only the first
  * has a label. */
-const MAX_REPEAT_GAP_MS = 86_400_000;
+const DAY_MS = 86_400_000;
 
 const isRepeated = (change: Change, { changes }: OverTime): boolean =>
   changes
@@ -230,7 +244,7 @@ const isRepeated = (change: Change, { changes }: OverTime): boolean =>
     .some(
       (before) =>
         before.words === change.words &&
-        Math.abs(before.time - change.time) < MAX_REPEAT_GAP_MS,
+        Math.abs(before.time - change.time) < DAY_MS,
     );
 
 /** From the first record to the last. */
@@ -257,18 +271,21 @@ function zoomControls(zoom: (range: TimeRange | null) => void): {
   to.addEventListener('change', dates);
   const isoDay = (time: number): string =>
     Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : '';
+  const element = h(
+    'span.zoom',
+    h('label', 'From ', from),
+    h('label', 'to ', to),
+    whole,
+  );
   return {
-    element: h(
-      'span.zoom',
-      h('label', 'From ', from),
-      h('label', 'to ', to),
-      whole,
-    ),
+    element,
     show(range, span) {
       const [start, end] = range ?? span;
       from.value = isoDay(start);
       to.value = isoDay(end);
       whole.hidden = range === null;
+      // The fields choose days.
+      element.hidden = range === null && span[1] - span[0] < DAY_MS;
     },
   };
 }
@@ -280,9 +297,31 @@ function summarise(data: OverTime, total: number): string {
   const unit = points[0]!.figure.unit;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const cut =
-    total > MAX_POINTS ? ` The newest ${MAX_POINTS} of ${total} records.` : '';
-  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, between ${figureText(low, unit)} and ${figureText(high, unit)}${data.changes.length > 0 ? `; ${count(data.changes.length, 'change')} of machine or program` : ''}.${cut}`;
+    total > points.length
+      ? ` of ${total > MAX_POINTS ? `the newest ${MAX_POINTS} of ` : ''}${total}`
+      : '';
+  const signs = filterMap(Object.entries(SIGN_NAMES), ([sign, name]) =>
+    points.some(({ entry }) => signOf(entry) === sign)
+      ? `${sign} ${name}`
+      : null,
+  );
+  return [
+    `${points.length}${cut} ${points.length === 1 ? 'record' : 'records'}, between ${figureText(low, unit)} and ${figureText(high, unit)}`,
+    data.hosts.length > 1 && count(data.hosts.length, 'host'),
+    data.changes.length > 0 &&
+      `${count(data.changes.length, 'change')} of machine or program`,
+    points.length <= MAX_VERDICT_SIGNS && signs.join(', '),
+  ]
+    .filter(Boolean)
+    .join('; ')
+    .concat('.');
 }
+
+/** Signs of verdicts that need words. */
+const SIGN_NAMES = { '★': 'best', '✓': 'leave it alone', '?': 'undecided' };
+
+/** Records within this time have an axis of their own: in order. */
+const BURST_MS = 3e5;
 
 function overTimePlan(
   figure: string,
@@ -294,8 +333,12 @@ function overTimePlan(
   const all = data.hosts.flatMap((host) => host.points);
   const unit = all[0]?.figure.unit ?? '';
   const isCount = all.every(({ figure: one }) => isExact(one));
+  const [start, end] = wholeRange(data);
+  const inOrder = [...all].sort((a, b) => a.time - b.time);
+  const isBurst = end - start < BURST_MS && data.hosts.length === 1;
   const placeOf = new Map(
     data.hosts.flatMap(({ points }) => {
+      if (isBurst) return inOrder.map(({ entry }, at) => [entry.id, at + 1]);
       const moved = spreadTimes(points.map(({ time }) => time));
       return points.map(({ entry }, at) => [entry.id, moved[at]!] as const);
     }),
@@ -305,30 +348,42 @@ function overTimePlan(
     summary: summarise(data, total),
     panel: {
       height: 240,
-      x: {
-        title: 'time (UTC); drag to zoom',
-        type: 'utc',
-        ...(range ? { ends: range } : {}),
-      },
+      x: isBurst
+        ? {
+            title: `records of ${minute(inOrder[0]?.entry.time ?? '').slice(0, 10)} (UTC), oldest first`,
+            ends: [0.5, all.length + 0.5],
+            ticks: wholeTicks,
+            label: (at) => inOrder[at - 1]?.entry.time.slice(11, 19) ?? '',
+          }
+        : {
+            title: 'time (UTC); drag to zoom',
+            type: 'utc',
+            ...(range ? { ends: range } : {}),
+          },
       y: {
         title: figure,
         ...(isCount ? { ticks: wholeTicks } : {}),
         hasZero: unit === '%',
         label: (v, places) => figureText(v, unit, places),
       },
-      rules: data.changes.map((change) => ({
-        x:
-          placeOf.get(
-            all.find(
-              ({ time, entry }) =>
-                time === change.time && hostOf(entry) === change.host,
-            )?.entry.id ?? '',
-          ) ?? change.time,
-        dash: '4 3',
-        ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
-          ? { label: change.words.slice(0, 40) }
-          : {}),
-      })),
+      rules: [
+        ...(unit === '%' && figure.includes(' against ')
+          ? [{ y: 0, label: figure.split(' against ')[1]! }]
+          : []),
+        ...data.changes.map((change) => ({
+          x:
+            placeOf.get(
+              all.find(
+                ({ time, entry }) =>
+                  time === change.time && hostOf(entry) === change.host,
+              )?.entry.id ?? '',
+            ) ?? change.time,
+          dash: '4 3',
+          ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
+            ? { label: change.words.slice(0, 40) }
+            : {}),
+        })),
+      ],
       series: data.hosts.map((host, at) => ({
         name: host.host,
         ...seriesLook(at),
@@ -349,7 +404,9 @@ function overTimePlan(
         })),
       })),
     },
-    select: (from, to) => zoom([from, to]),
+    ...(isBurst
+      ? {}
+      : { select: (from: number, to: number) => zoom([from, to]) }),
     table: {
       caption: 'Records, newest first',
       columns: [

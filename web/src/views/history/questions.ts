@@ -4,11 +4,14 @@ import './history.css';
 
 import { fill, h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
+import { commandList } from '../../headline';
+import { filterMap } from '../../lists';
 import {
   changeText,
   describeHistory,
-  describeNewVerdict,
+  findNewVerdict,
   describeTrend,
+  diffCommand,
   figureText,
   formatAddress,
   findQuestions,
@@ -38,7 +41,7 @@ export function questionTable(
   const table = (shown: readonly Question[]): HTMLElement =>
     tableElement({
       caption:
-        'Measured more than once. A tick marks a change of the machine or the program.',
+        'Questions measured more than once. A tick marks a change of the machine or the program.',
       columns: [
         'Question',
         'Verdict',
@@ -58,10 +61,14 @@ export function questionTable(
     },
     `Show ${all.length - ROWS_AT_FIRST} more`,
   );
+  const changed = filterMap(all, ({ points }) => findNewVerdict(points));
+  const [newest] = changed.sort((a, b) => b.after.time - a.after.time);
   return h(
     'section.questions',
     { aria: { label: 'Questions over time' } },
-    h('h2', 'Questions over time'),
+    newest &&
+      h('p.verdict', `${newest.after.entry.title}: ${newest.sentence}.`),
+    newest && commandList([diffCommand(newest.before, newest.after)]),
     first,
     all.length > ROWS_AT_FIRST && button,
   );
@@ -85,10 +92,11 @@ function questionRow(question: Question, source: Source): TableCell[] {
       'span',
       isGate
         ? formatVerdict(newest.entry)
-        : describeNewVerdict(points) ||
-            `${figure} on ${host}: ${describeTrend(points)}`,
+        : (findNewVerdict(points)?.sentence ??
+            `${figure} on ${host}: ${describeTrend(points)}`),
     ),
-    h('span', sparkline(question)),
+    // Two points show no course.
+    h('span', points.length > 2 ? sparkline(question) : null),
     h(
       'a',
       {
@@ -129,7 +137,7 @@ function questionRow(question: Question, source: Source): TableCell[] {
   return [
     h('a', { href: own }, subject),
     verdict,
-    line,
+    isGate || points.length > 2 ? line : null,
     last,
     former,
     points.length,

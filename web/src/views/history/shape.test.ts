@@ -11,10 +11,11 @@ import {
   figureText,
   formatAddress,
   describeHistory,
-  describeNewVerdict,
   describeTrend,
+  diffCommand,
   findChanges,
   findChangesOfSteps,
+  findNewVerdict,
   parseFilter,
   foldParts,
   nameKind,
@@ -79,52 +80,51 @@ test('verdicts follow their signs', () => {
 });
 
 describe('comparisons that change their verdict', () => {
-  const run = (day: number, ratio: number, outcome: string): Entry =>
+  const run = (day: number, percent: number, outcome: string): Entry =>
     entry(String(day), {
       outcome,
-      verdict:
-        outcome === 'best'
-          ? 'pair is best: faster than os-default by 8–12 % in the typical run.'
-          : 'os-default is as good as any: leave it alone.',
+      baseline: 'os-default',
+      ...(outcome === 'best' ? { best: 'pair' } : {}),
       figures: [
         { name: 'os-default', unit: 's', value: 1, low: null, high: null },
-        { name: 'pair', unit: 's', value: ratio, low: null, high: null },
+        {
+          ...{ name: 'pair', unit: 's', value: 1, low: null, high: null },
+          change: { value: percent, low: percent - 2, high: percent + 2 },
+        },
       ],
     });
   const runs = [
-    run(1, 0.9, 'best'),
-    run(2, 0.9, 'best'),
-    run(3, 1.5, 'undecided'),
-    run(4, 1.03, 'leave_alone'),
-    run(5, 1.03, 'leave_alone'),
+    run(1, -11, 'best'),
+    run(2, -10, 'best'),
+    run(3, 50, 'undecided'),
+    run(4, 3, 'leave_alone'),
+    run(5, 4, 'leave_alone'),
   ];
 
-  test('show the change of the arm that was best most often', () => {
+  test('show the change that each record judged, and when the verdict changed', () => {
     const { figures, hosts } = collectOverTime(runs, null);
     expect(figures).toEqual(['pair against os-default', 'os-default', 'pair']);
-    expect(hosts[0]!.points[0]!.figure.value).toBeCloseTo(-10);
-    expect(describeNewVerdict(hosts[0]!.points)).toBe(
-      'Verdict changed on 2026-01-04 00:00: pair −10.0 % → +3.0 %',
+    const { figure } = hosts[0]!.points[0]!;
+    expect([figure.value, figure.low, figure.high]).toEqual([-11, -13, -9]);
+    const found = findNewVerdict(hosts[0]!.points)!;
+    expect(found.sentence).toBe(
+      'pair no longer beats os-default since 2026-01-04 00:00: from −10.0 % to +3.0 %',
     );
-    expect(
-      describeNewVerdict(
-        collectOverTime(runs.slice(0, 3), null).hosts[0]!.points,
-      ),
-    ).toBe('');
+    expect(diffCommand(found.before, found.after)[1]).toBe(
+      'pinwise record diff 2 4',
+    );
+    const first = collectOverTime(runs.slice(0, 3), null).hosts[0]!.points;
+    expect(findNewVerdict(first)).toBe(null);
+    const back = collectOverTime([...runs, run(6, -9, 'best')], null).hosts[0]!;
+    expect(findNewVerdict(back.points)?.sentence).toMatch(
+      /^pair now beats os-default since .*: from \+4.0 % to −9.0 %$/,
+    );
   });
 
-  test('a change has the interval of both arms', () => {
-    const of = (name: string, value: number) => ({
-      ...{ name, unit: 's', value },
-      ...{ low: value / 1.1, high: value * 1.1 },
-    });
-    const one = {
-      ...runs[0]!,
-      figures: [of('os-default', 2), of('pair', 1)],
-    };
-    const { figure } = collectOverTime([one], null).hosts[0]!.points[0]!;
-    expect(figure.low).toBeCloseTo(50 / 1.1 ** Math.SQRT2 - 100);
-    expect(figure.high).toBeCloseTo(50 * 1.1 ** Math.SQRT2 - 100);
+  test('comparisons without the pair have no change of it', () => {
+    const other = { ...run(6, 9, 'leave_alone'), baseline: 'A' };
+    const { hosts } = collectOverTime([...runs, other], null);
+    expect(hosts[0]!.points).toHaveLength(5);
   });
 });
 
@@ -402,6 +402,23 @@ test('parts of a bench or a fleet share a line, unless their tag is requested', 
   ]);
   expect(ids('bench:9').length).toBe(5);
   expect(foldParts(all.slice(2), undefined).length).toBe(3);
+});
+
+test('nodes of a fleet, and what they ran, are folded under the fleet', () => {
+  const tags = ['fleet:f'];
+  const all = [
+    entry('1', { schema: 'pinwise.fleet-node/1', tags }),
+    entry('2', { tags }),
+    entry('3', { schema: 'pinwise.fleet-report/1', tags }),
+    entry('4', { schema: 'pinwise.fleet/1', tags }),
+  ];
+  const ids = (asked?: string): [string, number][] =>
+    foldParts(all, asked).map(({ entry: { id }, others }) => [id, others]);
+  expect(ids()).toEqual([
+    ['3', 0],
+    ['4', 2],
+  ]);
+  expect(ids('fleet:f')).toHaveLength(4);
 });
 
 test('a history of gates names its newest change, and the sum of all', () => {

@@ -10,7 +10,8 @@ import type {
 } from '../../source';
 import { change, minute, quantity, span, wholeNumber } from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
-import { median, ratioError } from '../../numbers';
+import type { NamedCommand } from '../../headline';
+import { shellWords } from '../../words';
 import { describeChange } from './machine';
 
 /** Records asked for at a time. */
@@ -68,6 +69,8 @@ const VERDICT_SIGNS: Readonly<Record<string, string>> = {
   fail: '✗',
   broken: '‼',
   timed: '·',
+  no_alarm: '✓',
+  false_alarm: '✗',
   undecided: '?',
 };
 
@@ -82,20 +85,22 @@ export const formatVerdict = (entry: Entry): string =>
 /** From this many parts of a bench or fleet on, they are folded. */
 const MIN_FOLDED_PARTS = 3;
 
-/** The tag of the bench or fleet that a record is a part of. */
-function tagOfWhole({ schema, tags }: Entry): string | undefined {
-  const prefix = schema.startsWith('pinwise.comparison/')
-    ? 'bench:'
-    : schema.startsWith('pinwise.fleet-node/')
-      ? 'fleet:'
-      : null;
-  return prefix === null
-    ? undefined
-    : tags.find((tag) => tag.startsWith(prefix));
-}
+/** Is it a fleet, of which nodes and what they ran are parts? */
+export const isFleet = ({ schema }: Entry): boolean =>
+  schema.startsWith('pinwise.fleet/');
 
-/** An entry of a list. If it stands for the parts of a bench or fleet, it is the newest, with the
- * number of the others. */
+/** The tag of the bench or fleet that a record is a part of. */
+const tagOfWhole = (entry: Entry): string | undefined =>
+  isFleet(entry) || entry.schema.startsWith('pinwise.fleet-report/')
+    ? undefined
+    : entry.tags.find(
+        (tag) =>
+          tag.startsWith('fleet:') ||
+          (isComparison(entry) && tag.startsWith('bench:')),
+      );
+
+/** An entry of a list. If it stands for the parts of a bench or fleet, it is the fleet or the newest,
+ * with the number of the others. */
 export interface FoldedEntry {
   entry: Entry;
   others: number;
@@ -112,9 +117,15 @@ export function foldParts(
     return tag === asked ? undefined : tag;
   };
   const parts = new Map(tally(entries.map(foldedTag)));
+  const fleets = new Set(entries.filter(isFleet).flatMap(({ tags }) => tags));
   const seen = new Set<string>();
   return filterMap(entries, (entry): FoldedEntry | null => {
+    if (isFleet(entry)) {
+      const tag = entry.tags.find((one) => parts.has(one));
+      return { entry, others: tag ? parts.get(tag)! : 0, tag };
+    }
     const tag = foldedTag(entry);
+    if (tag !== undefined && fleets.has(tag)) return null;
     const all = tag === undefined ? 0 : (parts.get(tag) ?? 0);
     if (tag === undefined || all < MIN_FOLDED_PARTS)
       return { entry, others: 0, tag: undefined };
@@ -203,25 +214,18 @@ export function describeTrend(points: readonly Point[]): string {
 const mostFrequent = (names: readonly string[]): string | undefined =>
   tally(names).sort((a, b) => b[1] - a[1])[0]?.[0];
 
-/** The arm that a verdict calls best; undefined if it names none. */
-const bestOf = ({ outcome, verdict, figures }: Entry): string | undefined =>
-  outcome === 'best'
-    ? figures.find(({ name }) => verdict.startsWith(`${name} is `))?.name
-    : undefined;
+const isComparison = ({ schema }: Entry): boolean =>
+  schema.startsWith('pinwise.comparison/');
 
 /** Adds to comparisons the change of the arm that was best most often, as a figure; and its name. */
 function addChanges(
   entries: readonly Entry[],
 ): [name: string | undefined, entries: readonly Entry[]] {
-  const own = entries.filter(({ schema }) =>
-    schema.startsWith('pinwise.comparison/'),
-  );
-  const arm = mostFrequent(filterMap(own, (entry) => bestOf(entry) ?? null));
+  const own = entries.filter(isComparison);
+  const arm = mostFrequent(filterMap(own, ({ best }) => best ?? null));
   const base = mostFrequent(
-    own.flatMap(({ verdict, figures }) =>
-      figures
-        .map((figure) => figure.name)
-        .filter((name) => verdict.includes(` than ${name} by `)),
+    filterMap(own, ({ best, baseline }) =>
+      best === arm ? (baseline ?? null) : null,
     ),
   );
   if (!arm || !base || arm === base) return [undefined, entries];
@@ -229,52 +233,62 @@ function addChanges(
   return [
     name,
     entries.map((entry) => {
-      const [a, b] = [arm, base].map((one) =>
-        entry.figures.find((figure) => figure.name === one),
-      );
-      return a && b && a.value > 0 && b.value > 0
-        ? { ...entry, figures: [divide(name, a, b), ...entry.figures] }
+      const change = entry.figures.find((one) => one.name === arm)?.change;
+      return change && entry.baseline === base
+        ? {
+            ...entry,
+            figures: [{ name, unit: '%', ...change }, ...entry.figures],
+          }
         : entry;
     }),
   ];
 }
 
-/** The change from one figure to another, with an interval as if they were independent. */
-function divide(name: string, a: Figure, b: Figure): Figure {
-  const at = (logarithm: number): number =>
-    (a.value / b.value) * 100 * Math.exp(logarithm) - 100;
-  const half = ratioError(a, b);
-  const isKnown = Number.isFinite(half);
-  return {
-    name,
-    unit: '%',
-    value: at(0),
-    low: isKnown ? at(-half) : null,
-    high: isKnown ? at(half) : null,
-  };
+/** A change of verdict: the records before and after it, and what it means. */
+export interface NewVerdict {
+  before: Point;
+  after: Point;
+  sentence: string;
 }
 
-/** When the verdict last changed, and from what change to what; empty if it did not. */
-export function describeNewVerdict(points: readonly Point[]): string {
+/** The last change of a question's verdict; null if it did not change. */
+export function findNewVerdict(points: readonly Point[]): NewVerdict | null {
   const decided = points.filter(
     ({ entry: { complete, outcome } }) =>
       complete && outcome !== null && outcome !== 'undecided',
   );
-  const [first] = decided;
-  if (!first?.figure.name.includes(' against ')) return '';
+  const [arm, base] = decided[0]?.figure.name.split(' against ') ?? [];
+  if (!arm || !base) return null;
   const words = decided.map(
-    ({ entry }) => `${entry.outcome} ${bestOf(entry) ?? ''}`,
+    ({ entry }) => `${entry.outcome} ${entry.best ?? ''}`,
   );
-  const findStreak = (all: readonly string[]): number =>
-    all.findIndex((_, at) => new Set(all.slice(at)).size === 1);
-  const at = findStreak(words);
-  if (at === 0) return '';
-  const start = findStreak(words.slice(0, at));
-  const [before, after] = [decided.slice(start, at), decided.slice(at)].map(
-    (all) => figureText(median(all.map((p) => p.figure.value))!, '%'),
+  const at = words.reduce(
+    (last, word, place) =>
+      place > 0 && word !== words[place - 1] ? place : last,
+    0,
   );
-  return `Verdict changed on ${minute(decided[at]!.entry.time)}: ${first.figure.name.split(' against ')[0]} ${before} → ${after}`;
+  const [before, after] = [decided[at - 1], decided[at]];
+  if (!before || !after) return null;
+  const does = after.entry.best === arm;
+  const what =
+    does !== (before.entry.best === arm)
+      ? `${arm} ${does ? 'now' : 'no longer'} beats ${base}`
+      : `The verdict on ${arm} changed`;
+  const [from, to] = [before, after].map(({ figure }) =>
+    figureText(figure.value, '%'),
+  );
+  return {
+    before,
+    after,
+    sentence: `${what} since ${minute(after.entry.time)}: from ${from} to ${to}`,
+  };
 }
+
+/** The command that says what changed between two records. */
+export const diffCommand = (a: Point, b: Point): NamedCommand => [
+  'See what changed',
+  `pinwise record diff ${shellWords([a.entry.id, b.entry.id])}`,
+];
 
 /** Moves times, in order, apart so that none hides another on an axis of a minute or more; the last
  * one stays. */

@@ -16,6 +16,7 @@ import {
   formatAddress,
   parseFilter,
   foldParts,
+  isFleet,
   nameKind,
   parseTimeRange,
   findRepeatedSubjects,
@@ -33,6 +34,7 @@ interface HistoryState {
   filter: Filter;
   listing: Listing;
   chosen: Map<string, Entry>;
+  heading: HTMLElement;
   body: HTMLElement;
   summary: HTMLElement;
   compare: HTMLElement;
@@ -51,8 +53,6 @@ export async function historyView(
 ): Promise<Part> {
   const filter = parseFilter(query);
   const listing = await page.source.list({ ...filter, limit: PAGE_SIZE });
-  const title = page.source.kind === 'file' ? 'Records' : 'History';
-  document.title = `${title} · pinwise`;
   const held: HistoryState = {
     page,
     filter,
@@ -60,6 +60,7 @@ export async function historyView(
     chosen: new Map(),
     lastRequest: 0,
     plotted: null,
+    heading: h('h1'),
     body: h('div'),
     summary: h('p.muted', { role: 'status' }),
     compare: h('div.compare-bar'),
@@ -95,11 +96,11 @@ export async function historyView(
   await redrawPlot(held);
   const element = h(
     'div',
-    h('h1', title),
+    held.heading,
     state,
-    held.controls.element,
     held.plot,
     held.questions,
+    held.controls.element,
     held.summary,
     held.compare,
     held.body,
@@ -251,7 +252,10 @@ async function redrawPlot(held: HistoryState): Promise<void> {
   held.plotted?.dispose();
   held.plotted = null;
   held.plot.replaceChildren();
-  const subject = held.filter.subject;
+  const { subject } = held.filter;
+  const title = held.page.source.kind === 'file' ? 'Records' : 'History';
+  held.heading.textContent = visible(subject ?? title);
+  document.title = `${held.heading.textContent} · pinwise`;
   if (!subject) return;
   const request = held.lastRequest;
   const listing = await held.page.source.list({
@@ -342,7 +346,15 @@ function recordTable(held: HistoryState): HTMLElement {
   const folded = foldParts(held.listing.records, held.filter.tag);
   const rows = folded.flatMap(({ entry, others, tag }) => [
     recordRow(held, entry, canCompare, hasTags),
-    ...(tag === undefined ? [] : [othersRow(others, tag, heads.length)]),
+    ...(tag === undefined
+      ? []
+      : [
+          othersRow(
+            count(others, isFleet(entry) ? 'part' : 'other part'),
+            tag,
+            heads.length,
+          ),
+        ]),
   ]);
   return h(
     'table.records',
@@ -363,18 +375,14 @@ function recordTable(held: HistoryState): HTMLElement {
 }
 
 /** A link to the other parts of a bench or a fleet. */
-const othersRow = (others: number, tag: string, columns: number): HTMLElement =>
+const othersRow = (others: string, tag: string, columns: number): HTMLElement =>
   h(
     'tr',
     { role: 'row' },
     h(
       'td',
       { role: 'cell', colSpan: columns },
-      h(
-        'a',
-        { href: formatAddress({ tag }) },
-        `and ${count(others, 'other part')} of ${tag}`,
-      ),
+      h('a', { href: formatAddress({ tag }) }, `and ${others} of ${tag}`),
     ),
   );
 
