@@ -139,4 +139,8 @@ fn an_advantage_that_is_lost_or_gained_is_said_first() {
     let shifts = [(&ahead, &further), (&further, &ahead)]
         .map(|(a, b)| diff(a, b).unwrap().figures[0].shift.clone().unwrap());
     assert_eq!(shifts, [ArmShift::FurtherAhead, ArmShift::LessAhead]);
+    let behind = run_experiment("sd = 0.002", 0.066, 1.1, 2, 4);
+    let shifts = [(&equal, &behind), (&behind, &equal)]
+        .map(|(a, b)| diff(a, b).unwrap().figures[0].shift.clone().unwrap());
+    assert_eq!(shifts, [ArmShift::FellBehind, ArmShift::CaughtUp]);
 }

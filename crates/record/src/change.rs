@@ -147,6 +147,10 @@ open_enum! {
         AdvantageGained = "advantage_gained",
         /// A confirmed it to be better than the baseline, B does not.
         AdvantageLost = "advantage_lost",
+        /// B confirms it to be worse than the baseline, A did not.
+        FellBehind = "fell_behind",
+        /// A confirmed it to be worse than the baseline, B does not.
+        CaughtUp = "caught_up",
         /// It is better than the baseline by more.
         FurtherAhead = "further_ahead",
         /// It is better than the baseline by less.

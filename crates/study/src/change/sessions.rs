@@ -189,21 +189,23 @@ fn find_shift(figure: &FigureChange, sign: f64) -> Option<ArmShift> {
         ChangeVerdict::Higher => sign < 0.0,
         ChangeVerdict::Same | ChangeVerdict::CannotTell => return None,
     };
-    let beats = |arm: &Option<ComparedArm>| {
-        arm.as_ref()
-            .is_some_and(|arm| arm.verdict == Some(ContrastVerdict::Faster))
-    };
-    let is_ahead = |ratio: Option<f64>| ratio.is_some_and(|ratio| sign * ratio.ln() < 0.0);
-    Some(
-        match (is_better, beats(&figure.arm_a), beats(&figure.arm_b)) {
-            (true, false, true) => ArmShift::AdvantageGained,
-            (false, true, false) => ArmShift::AdvantageLost,
-            (true, ..) if is_ahead(figure.a) => ArmShift::FurtherAhead,
-            (true, ..) => ArmShift::LessBehind,
-            (false, ..) if is_ahead(figure.a) => ArmShift::LessAhead,
-            (false, ..) => ArmShift::FurtherBehind,
-        },
-    )
+    let [a, b] = [&figure.arm_a, &figure.arm_b].map(|arm| {
+        let verdict = arm.as_ref().and_then(|arm| arm.verdict.clone());
+        verdict.unwrap_or(ContrastVerdict::Undecided)
+    });
+    let changes_to = |verdict: ContrastVerdict| a != verdict && b == verdict;
+    let changes_from = |verdict: ContrastVerdict| a == verdict && b != verdict;
+    let was_ahead = figure.a.is_some_and(|ratio| sign * ratio.ln() < 0.0);
+    Some(match is_better {
+        true if changes_to(ContrastVerdict::Faster) => ArmShift::AdvantageGained,
+        true if changes_from(ContrastVerdict::Slower) => ArmShift::CaughtUp,
+        true if was_ahead => ArmShift::FurtherAhead,
+        true => ArmShift::LessBehind,
+        false if changes_from(ContrastVerdict::Faster) => ArmShift::AdvantageLost,
+        false if changes_to(ContrastVerdict::Slower) => ArmShift::FellBehind,
+        false if was_ahead => ArmShift::LessAhead,
+        false => ArmShift::FurtherBehind,
+    })
 }
 
 /// The baseline's own figures, which have nothing to be compared with.

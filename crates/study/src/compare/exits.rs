@@ -93,8 +93,8 @@ pub(super) fn withhold_failed(record: &mut Comparison) {
     });
     let verdict = &mut record.verdict;
     verdict.sentence = match verdict.kind {
-        VerdictKind::Timed => format!("{}; {}", capitalise(&failed), verdict.sentence),
-        _ => format!("No recommendation: {failed}; {}", verdict.sentence),
+        VerdictKind::Timed => format!("{}. {}", capitalise(&failed), verdict.sentence),
+        _ => format!("No recommendation: {failed}. {}", verdict.sentence),
     };
     verdict.advice = String::new();
     verdict.commands = commands.into_iter().collect();
@@ -163,7 +163,7 @@ mod tests {
         set_exits(&mut record, &best, 1);
         let all = record.arms.iter().flat_map(|arm| &arm.runs).count();
         withhold_failed(&mut record);
-        let start = format!("No recommendation: all {all} runs exited with status 1; ");
+        let start = format!("No recommendation: all {all} runs exited with status 1. ");
         assert!(record.verdict.sentence.starts_with(&start));
         assert_eq!(record.verdict.commands[0].line, "pigz -p 8 -k access.log");
         assert!(record.recommended_arm().is_none());
@@ -171,7 +171,7 @@ mod tests {
         let mut record = example();
         set_exits(&mut record, &best, 3);
         withhold_failed(&mut record);
-        let of_best = format!("runs of {best} exited with status 3; ");
+        let of_best = format!("runs of {best} exited with status 3. ");
         assert!(record.verdict.sentence.contains(&of_best));
         assert_eq!(record.verdict.not_recommended, Some(NotRecommended::Failed));
     }

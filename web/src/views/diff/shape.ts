@@ -120,7 +120,7 @@ export interface ArmRow {
   figure: FigureChange;
 }
 
-const BETTER = /gained|further_ahead|far_behind/;
+const BETTER = /gained|caught_up|further_ahead|far_behind/;
 
 /** The arms of two comparisons, the baseline first; empty for other records. */
 export function armRows({ figures, metric }: DiffRecord): ArmRow[] {
