@@ -175,7 +175,8 @@ fn is_for_machines(line: &str) -> bool {
         "slurm ",
         "# verify: ",
     ];
-    starts.iter().any(|start| line.starts_with(start))
+    let is_next_step = line.starts_with("→ To ") && line.contains(", run: ");
+    is_next_step || starts.iter().any(|start| line.starts_with(start))
 }
 
 impl std::fmt::Display for FinishedRun {

@@ -109,8 +109,8 @@ impl Summary {
         let kind = Kind::from_any_version(&schema);
         let mut figures = kind.map_or_else(Vec::new, |kind| list_figures(kind, record));
         figures.truncate(MAX_FIGURES);
-        let of_comparison = kind.filter(|kind| *kind == Kind::Comparison);
-        let read_arm = |field| of_comparison.and_then(|_| read_text(record, field));
+        let is_comparison = kind == Some(Kind::Comparison);
+        let read_arm = |field| read_text(record, field).filter(|_| is_comparison);
         Self {
             tags: read_strings(&record["tags"]),
             subject: kind.map(|kind| describe_subject(kind, record)),
@@ -137,15 +137,9 @@ fn is_recommended(verdict: &Value) -> bool {
 /// What an A/A comparison found; `None` of other records, and before it has a result.
 fn read_alarm(record: &Value) -> Option<String> {
     let contrasts = read_list(&record["contrasts"]);
-    if record["study"] != "aa" || contrasts.is_empty() {
-        return None;
-    }
-    let differs = |contrast: &Value| {
-        let verdict = contrast["verdict"].as_str();
-        matches!(verdict, Some("faster" | "slower"))
-    };
-    let is_alarm = contrasts.iter().any(differs);
-    Some(if is_alarm { "false_alarm" } else { "no_alarm" }.to_owned())
+    let differs = |one: &Value| one["verdict"] == "faster" || one["verdict"] == "slower";
+    let word = ["no_alarm", "false_alarm"][usize::from(contrasts.iter().any(differs))];
+    (record["study"] == "aa" && !contrasts.is_empty()).then(|| word.to_owned())
 }
 
 fn read_text(record: &Value, field: &str) -> Option<String> {
