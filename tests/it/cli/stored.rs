@@ -69,7 +69,7 @@ fn predictions_and_scans_are_stored() {
     let read = |at: usize, field: &str| listed["records"][at][field].as_str().unwrap().to_owned();
     assert_eq!(read(0, "title"), "spin scan /bin/true");
     assert_eq!(read(0, "schema"), "pinwise.spin-scan/1");
-    assert_eq!(read(1, "title"), "spin predict on Skylake-SP/X");
+    assert_eq!(read(1, "title"), "spin predict on skylake-sp");
     let verdict = read(1, "verdict");
     assert!(verdict.starts_with("go_mutex spins longest"), "{verdict}");
     let shown = stage.run_ok("record show last~1").out;
