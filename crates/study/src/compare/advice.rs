@@ -319,21 +319,26 @@ fn command_that_explains(record: &Comparison, best: &Arm) -> Option<CommandRecor
     } else {
         first
     };
-    if !differs {
-        let wall_s: Vec<f64> = other.runs.iter().map(|run| run.wall_s).collect();
-        let tool = match median(&wall_s)? < TRACED_S {
-            true => "strace -f -c -w",
-            false => "pinwise trace --",
-        };
-        return Some(CommandRecord {
-            what: "to see what the slower one waits for".to_owned(),
-            line: format!("{tool} {}", program(other)?),
-        });
-    }
+    let ratio = match parts::find_other_mean(contrast, record) {
+        _ if differs => cpu.ratio,
+        Some(mean) => mean,
+        None if record.metric.is_cpu() => contrast.ratio,
+        None => {
+            let wall_s: Vec<f64> = other.runs.iter().map(|run| run.wall_s).collect();
+            let tool = match median(&wall_s)? < TRACED_S {
+                true => "strace -f -c -w",
+                false => "pinwise trace --",
+            };
+            return Some(CommandRecord {
+                what: "to see what the slower one waits for".to_owned(),
+                line: format!("{tool} {}", program(other)?),
+            });
+        }
+    };
     let cpu_s = best.runs.iter().filter_map(RunRecord::cpu_s);
     let cpu_s = median(&cpu_s.collect::<Vec<f64>>())?;
     // Counts of samples vary like Poisson's.
-    let samples = 2.0 * (1.96 / (PROFILED_ERROR * cpu.ratio.ln())).powi(2);
+    let samples = 2.0 * (1.96 / (PROFILED_ERROR * ratio.ln())).powi(2);
     let [least_s, most_s] = PROFILED_S;
     let runs = ((samples / f64::from(SAMPLES_PER_S)).clamp(least_s, most_s) / cpu_s).ceil();
     let profile = |arm: &Arm| {
@@ -417,7 +422,8 @@ mod tests {
         }
         let explain = |record: &Comparison, low: f64| {
             let mut record = record.clone();
-            record.contrasts[0].cpu_time = Some(ComponentRecord::new(1.1, Some(low), Some(1.2)));
+            let ratio = if low > 1.0 { 1.1 } else { 1.0 };
+            record.contrasts[0].cpu_time = Some(ComponentRecord::new(ratio, Some(low), Some(1.2)));
             let best = record.arms[baseline].clone();
             let command = command_that_explains(&record, &best);
             command.map(|command| command.line)
@@ -430,6 +436,13 @@ mod tests {
         assert!(base.ends_with("-- ./base > /dev/null"), "{base}");
         assert!(head.ends_with("-- ./head > /dev/null"), "{head}");
         assert_eq!(diff, "pinwise profile diff last~1 last");
+        // In some runs it takes much more.
+        let mut uneven = record.clone();
+        for run in uneven.arms[1 - baseline].runs.iter_mut().step_by(4) {
+            run.user_s = run.user_s.map(|user_s| 2.0 * user_s);
+        }
+        let profiles = explain(&uneven, 0.9).unwrap();
+        assert!(profiles.starts_with("pinwise profile --runs"), "{profiles}");
         // The CPU time is the same: the slower one waits.
         let mut set_wall_s = |wall_s: f64| {
             for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
@@ -464,11 +477,11 @@ mod tests {
     fn cpu_time_is_advised_if_it_decides_and_wall_time_does_not() {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
-        let cpus = record.arms[0].cpus.clone();
-        record
-            .arms
-            .iter_mut()
-            .for_each(|arm| arm.cpus.clone_from(&cpus));
+        let first = record.arms[0].clone();
+        for arm in &mut record.arms {
+            arm.cpus.clone_from(&first.cpus);
+            arm.runs.clone_from(&first.runs);
+        }
         record.contrasts.truncate(1);
         let contrast = &mut record.contrasts[0];
         contrast.verdict = ContrastVerdict::Undecided;

@@ -139,6 +139,10 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
         Decision::Faster => "lower",
         _ => "higher",
     };
+    let is_contradicted = |mean: f64| is_same || (mean > 1.0) != (part.ratio > 1.0);
+    if find_other_mean(contrast, record).is_some_and(is_contradicted) {
+        return None;
+    }
     let claim = format!(
         "CPU time of {} is {word}: {}",
         contrast.arm,
@@ -162,6 +166,30 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
     // A warning, since it says what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
     Some(finding.with_evidence("ratio", part.ratio).with_weight(6))
+}
+
+/// A mean of CPU time this many smallest effects beside the typical run says something else.
+const FAR: f64 = 2.0;
+
+/// The ratio of the means of CPU time, if it says something else than the typical run: one of ten runs
+/// may take twice as long.
+pub(super) fn find_other_mean(contrast: &ContrastRecord, record: &Comparison) -> Option<f64> {
+    let runs = |name: &str| {
+        let arm = record.arms.iter().find(|arm| arm.name == name);
+        arm.map(|arm| arm.runs.as_slice())
+    };
+    let typical = contrast.cpu_time.as_ref()?.ratio;
+    let pairs = pair_runs(runs(&contrast.arm)?, runs(&contrast.baseline)?)?;
+    let many = pairs.len() as f64;
+    let mean = |cost: fn(&(Costs, Costs)) -> f64| pairs.iter().map(cost).sum::<f64>() / many;
+    let (arm_s, baseline_s) = (mean(|pair| pair.0.cpu_s), mean(|pair| pair.1.cpu_s));
+    let squares = pairs
+        .iter()
+        .map(|(a, b)| (a.cpu_s - b.cpu_s - arm_s + baseline_s).powi(2));
+    let error = (squares.sum::<f64>() / many / (many - 1.0)).sqrt() / baseline_s;
+    let ratio = arm_s / baseline_s;
+    let apart = (ratio / typical).ln().abs();
+    (apart > FAR * record.plan.min_effect.ln_1p() && apart > error).then_some(ratio)
 }
 
 /// Does one of the arms do more at once, or wait more for something else than CPUs? Then equal CPU
@@ -241,6 +269,7 @@ pub(super) fn describe_longer_wait(record: &Comparison) -> String {
     if !is_same
         || !has_one_thread
         || !record.metric.is_wall()
+        || find_other_mean(contrast, record).is_some()
         || differs_in_companion(contrast, record)
     {
         return String::new();

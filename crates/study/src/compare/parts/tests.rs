@@ -82,6 +82,25 @@ fn a_slower_program_with_the_same_cpu_time_waits_longer() {
     assert_eq!(describe(ContrastVerdict::Slower, 1.1, 1.06, 0.8), "");
     assert_eq!(describe(ContrastVerdict::Slower, 1.1, 1.002, 1.9), "");
     assert_eq!(describe(ContrastVerdict::Undecided, 1.1, 1.002, 0.8), "");
+    // Every fourth run takes twice the CPU time, which the typical run does not show.
+    for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+        run.user_s = Some(0.4);
+    }
+    record.contrasts[0].verdict = ContrastVerdict::Slower;
+    assert_eq!(find_other_mean(&record.contrasts[0], &record), None);
+    assert_ne!(describe_longer_wait(&record), "");
+    for run in &mut record
+        .arms
+        .iter_mut()
+        .find(|one| one.name == arm)
+        .unwrap()
+        .runs
+    {
+        run.user_s = Some(if run.block % 4 == 0 { 0.8 } else { 0.4 });
+    }
+    let mean = find_other_mean(&record.contrasts[0], &record).unwrap();
+    assert!((1.15..1.4).contains(&mean), "{mean}");
+    assert_eq!(describe_longer_wait(&record), "");
 }
 
 #[test]
