@@ -67,6 +67,9 @@ pub(super) fn format_closing_lines(record: &TopologyRecord, palette: Palette) ->
         record.machine.hypervisor.is_some() && measured.is_some_and(|m| m.drift.is_none());
     let advice = match contradiction {
         Some(contradiction) => contradiction.advice.as_str(),
+        None if may_move && !measured.is_some_and(has_pair) => {
+            "No pair of CPUs could be measured in time: pinwise topology --measure --budget 2m."
+        }
         None if may_move => {
             "The CPUs of a virtual machine may move: pinwise topology --measure --watch 3m follows them."
         }
@@ -77,6 +80,11 @@ pub(super) fn format_closing_lines(record: &TopologyRecord, palette: Palette) ->
         advice => format!("{}\n", paragraph("→ ", "  ", &visible(advice))),
     };
     format!("\n{painted}\n{advice}")
+}
+
+fn has_pair(measured: &Measured) -> bool {
+    let mut pairs = measured.is_measured.iter().flatten();
+    pairs.any(|is_measured| *is_measured)
 }
 
 /// Lists contradictions first, then levels that are confirmed in part, then the others.

@@ -73,6 +73,9 @@ pub(super) fn watch(
         .filter(|(_, repetitions)| !repetitions.is_empty())
         .map(|(&(a, b), repetitions)| find_states(pairs.cpu(a), pairs.cpu(b), &repetitions))
         .collect();
+    if pairs.is_empty() && end.is_ok() {
+        session.leave_out("Watching: no pair of CPUs was measured that could be watched.");
+    }
     *found = (!pairs.is_empty()).then(|| drift_record(watched_s, pairs));
     end
 }

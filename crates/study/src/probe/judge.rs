@@ -215,15 +215,31 @@ fn judge_unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
         .collect();
     unseen.sort_unstable();
     unseen.dedup_by_key(|(level, _)| *level);
-    let describe = |(level, bytes): &(u8, u64)| format!("L{level} ({})", round_bytes(*bytes));
-    let names: Vec<String> = unseen.iter().map(describe).collect();
-    (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        let claim = format!("The kernel claims {names}.");
-        let measured = format!(
-            "The kernel claims {names}; measurement does not confirm it: loads do not get slower where it would end."
-        );
-        Opinion::cannot_tell(claim, measured)
+    let names = |caches: &[(u8, u64)]| {
+        let describe = |(level, bytes): &(u8, u64)| format!("L{level} ({})", round_bytes(*bytes));
+        caches.iter().map(describe).collect::<Vec<_>>().join(", ")
+    };
+    let largest = ladder.points.last().map_or(0, |point| point.bytes as u64);
+    let (unseen, beyond): (Vec<_>, Vec<_>) =
+        unseen.into_iter().partition(|(_, bytes)| *bytes < largest);
+    let mut measured: Vec<String> = Vec::new();
+    if !unseen.is_empty() {
+        measured.push(format!(
+            "The kernel claims {}; measurement does not confirm it: loads do not get slower where it would end.",
+            names(&unseen)
+        ));
+    }
+    if !beyond.is_empty() {
+        measured.push(format!(
+            "The kernel claims {}; no more than {} was measured in the time given.",
+            names(&beyond),
+            round_bytes(largest)
+        ));
+    }
+    let all = [unseen, beyond].concat();
+    (!all.is_empty()).then(|| {
+        let claim = format!("The kernel claims {}.", names(&all));
+        Opinion::cannot_tell(claim, measured.join(" "))
     })
 }
 
@@ -397,7 +413,7 @@ fn judge_unchanged(drift: &DriftRecord) -> Option<(Agreement, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::PlateauRecord;
+    use pinwise_record::{LadderPoint, PlateauRecord};
 
     #[test]
     fn a_short_watch_does_not_confirm_that_the_wiring_stays() {
@@ -428,10 +444,13 @@ mod tests {
             effective_bytes,
             reported_bytes,
         };
-        let judge = |plateaus: Vec<PlateauRecord>| -> Vec<(Agreement, String)> {
+        let judge = |largest: usize, plateaus: Vec<PlateauRecord>| -> Vec<(Agreement, String)> {
             let ladder = LadderRecord {
                 cpu: 0,
-                points: Vec::new(),
+                points: vec![LadderPoint {
+                    bytes: largest,
+                    ..LadderPoint::default()
+                }],
                 plateaus,
                 hint: None,
             };
@@ -451,7 +470,8 @@ mod tests {
         };
         let (l1, l2) = (Some(48 << 10), Some(1 << 20));
         let inner = [plateau(Some(1), l1, l1), plateau(Some(2), l2, l2)];
-        let mut shown = judge([&inner[..], &[plateau(None, None, None)]].concat());
+        let without_l3 = [&inner[..], &[plateau(None, None, None)]].concat();
+        let mut shown = judge(128 << 20, without_l3.clone());
         assert_eq!(shown.len(), 2, "{shown:?}");
         let (verdict, measured) = shown.pop().unwrap();
         assert_eq!(verdict, Agreement::CannotTell);
@@ -460,7 +480,11 @@ mod tests {
         assert_eq!(shown[0].0, Agreement::Agrees);
         let l3 = Some(32 << 20);
         let outer = plateau(Some(3), l3, l3);
-        assert_eq!(judge([&inner[..], &[outer]].concat()).len(), 1);
-        assert!(judge(Vec::new()).is_empty());
+        assert_eq!(judge(128 << 20, [&inner[..], &[outer]].concat()).len(), 1);
+        assert!(judge(128 << 20, Vec::new()).is_empty());
+        // What is smaller than the cache shows nothing of its end.
+        let (_, short) = judge(16 << 20, without_l3).pop().unwrap();
+        let not_reached = "The kernel claims L3 (32 MiB); no more than 16 MiB was measured";
+        assert!(short.starts_with(not_reached), "{short}");
     }
 }
