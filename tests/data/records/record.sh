@@ -366,7 +366,7 @@ store comparison-shell compare -i --shell sh --max-runs 8 \
     'cut -d" " -f1 access.log | LC_ALL=C sort -u | diff - known.txt'
 status=2 store comparison-failed compare --max-runs 6 'sort access.log' 'sort --parallel=two access.log'
 store joint search --joint plan.toml --max-runs 30 --confirm 6 --seed 1
-store trace trace -- ./orders 3 140
+store trace trace -- ./orders 3 400
 store - trace --tier proc -- ./orders 3 100
 store spin-attach spin attach -- ./queue 400
 print spin-scan spin scan ./queue
