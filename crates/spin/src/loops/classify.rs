@@ -279,9 +279,11 @@ impl Reader {
                 .any(|place| self.computed.contains(&place) || self.place_origin(place).moves())
     }
 
-    /// Is the result of an instruction more than a copy of a value?
+    /// Is the result of an instruction more than a copy of a value? That of a locked one is what memory
+    /// held.
     fn is_computed(&self, operation: &Operation) -> bool {
         match operation.step {
+            _ if operation.is_locked => false,
             Some(Step {
                 verb: Verb::Move,
                 right: Operand::At(place),

@@ -606,6 +606,34 @@ fn progress_visible_in_a_register_is_not_hidden() {
     );
 }
 
+/// The result of a compare-and-exchange is what memory held: the copy of it among the locals, which
+/// builds without optimisation reach through a pointer, is no progress.
+#[test]
+fn a_copy_of_what_an_exchange_found_is_no_progress() {
+    let bytes = [
+        0xc7, 0x45, 0xf4, 0, 0, 0, 0, // 0: mov dword [rbp-12], 0
+        0xb8, 0x80, 0x51, 0, 0, // 7: mov eax, taken
+        0x48, 0x89, 0x45, 0xf8, // c: mov [rbp-8], rax
+        0xb9, 0x01, 0, 0, 0, // 10: mov ecx, 1
+        0x48, 0x8b, 0x75, 0xf8, // 15: mov rsi, [rbp-8]
+        0x48, 0x8d, 0x55, 0xf4, // 19: lea rdx, [rbp-12]
+        0x8b, 0x02, // 1d: mov eax, [rdx]
+        0xf0, 0x0f, 0xb1, 0x0e, // 1f: lock cmpxchg [rsi], ecx
+        0x89, 0xc1, // 23: mov ecx, eax
+        0x0f, 0x94, 0xc0, // 25: sete al
+        0x84, 0xc0, // 28: test al, al
+        0x75, 0x02, // 2a: jne 2e
+        0x89, 0x0a, // 2c: mov [rdx], ecx
+        0x83, 0xf0, 0x01, // 2e: xor eax, 1
+        0x84, 0xc0, // 31: test al, al
+        0x75, 0xcb, // 33: jne 0
+        0xc3,
+    ];
+    let code = x86(&bytes);
+    let found = loop_at(&code, code.start + 0x23).unwrap();
+    assert!(found.hidden_progress.is_empty(), "{found:?}");
+}
+
 /// Unoptimised loops are entered at their condition, after the body.
 #[test]
 fn progress_is_in_the_body_and_not_in_the_condition() {
