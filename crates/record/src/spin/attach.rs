@@ -311,7 +311,7 @@ impl SpinAttachRecord {
         let busy = self.count_busy_threads();
         if busy == 1 {
             return format!(
-                "Only one thread ran: {place} waits for another process, a signal or a device, or, if nothing else changes what it reads, it is work."
+                "Only one thread ran much: {place} waits for one that hardly runs, another process, a signal or a device, or, if nothing else changes what it reads, it is work."
             );
         }
         let mut advice = match worst.map(|worst| &worst.kind) {
