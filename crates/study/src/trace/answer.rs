@@ -4,6 +4,7 @@
 mod advice;
 mod cause;
 
+use super::blocking::count_locked_out;
 use super::runtimes::{TAKES_PYTHON_LOCK, is_go, is_python};
 use super::shares::count_busy_others;
 use super::waiters;
@@ -67,7 +68,13 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             percent(*share)
         ),
         Cause::Queued(by) => describe_queue(record, *by),
-        Cause::Lock => format!("Held up by a lock{}", place(&BlockedIn::Mutex)),
+        Cause::Lock => {
+            let never = match count_locked_out(record) {
+                0 => String::new(),
+                many => format!(", which {} never got", count(many, "thread")),
+            };
+            format!("Held up by a lock{}{never}", place(&BlockedIn::Mutex))
+        }
         Cause::Deadlock => format!(
             "Perhaps a deadlock: all wait for a lock{}, and none runs",
             place(&BlockedIn::Mutex)

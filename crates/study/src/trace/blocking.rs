@@ -4,7 +4,7 @@
 use super::runtimes::{is_at_gil, is_go, is_java, is_postgres, is_python};
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, list_active, share_in};
-use pinwise_format::{grouped, percent, seconds, shell};
+use pinwise_format::{count, grouped, percent, seconds, shell};
 use pinwise_record::{
     BlockedIn, BlockedRecord, BlockedThread, Finding, LowerBound, Severity, ThreadRecord,
     TraceRecord, TraceSource,
@@ -190,11 +190,24 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
         });
         sentence = format!("{sentence} Whoever holds it waits meanwhile{held_in}.");
     }
+    let locked_out = count_locked_out(record);
     let advice = match held_in {
         // Nobody holds it for a while, then.
-        _ if is_deadlock(record) => "",
-        Some(_) => "Do not sleep or wait while holding it, or split it.",
-        None => "Hold it for less, or split it.",
+        _ if is_deadlock(record) => String::new(),
+        _ if locked_out > 0 => {
+            let perhaps = if locked_out > 1 {
+                ": perhaps a deadlock"
+            } else {
+                ""
+            };
+            sentence = format!(
+                "{sentence} {} never got it{perhaps}.",
+                count(locked_out, "thread")
+            );
+            format!("Who holds it: {}", write_stacks_command(record))
+        }
+        Some(_) => "Do not sleep or wait while holding it, or split it.".to_owned(),
+        None => "Hold it for less, or split it.".to_owned(),
     };
     let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
     Some(
@@ -202,6 +215,35 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
             .with_evidence("seconds", lock_s)
             .with_evidence("share", figures.share_of_threads(lock_s)),
     )
+}
+
+/// Threads that waited for a lock whenever they were looked at, and never ran: they are part of a
+/// deadlock, or wait for somebody who keeps the lock.
+pub(super) fn count_locked_out(record: &TraceRecord) -> usize {
+    let never_ran = |seen: &BlockedThread| {
+        let mut threads = record.threads.iter();
+        let found = threads.find(|one| one.thread == seen.thread);
+        found.is_some_and(|one| one.cpu_s <= 0.0 && one.switches == Some(0))
+    };
+    let at_lock = list_active(&record.blocked)
+        .filter(|seen| seen.looks >= MIN_LOOKS && share_in(seen, &BlockedIn::Mutex) >= 1.0);
+    at_lock.filter(|seen| never_ran(seen)).count()
+}
+
+/// The command that prints the stacks of all threads, to see who holds a lock.
+pub(super) fn write_stacks_command(record: &TraceRecord) -> String {
+    format!(
+        "gdb -p {} -batch -ex 'thread apply all bt'",
+        write_pid(record)
+    )
+}
+
+/// The process in a command to copy; that of a command is gone by now.
+pub(super) fn write_pid(record: &TraceRecord) -> String {
+    match record.source {
+        TraceSource::Process { pid, .. } => pid.to_string(),
+        _ => "PID".to_owned(),
+    }
 }
 
 /// What the holder of a lock waits for itself, if that is why others wait for the lock; the inner

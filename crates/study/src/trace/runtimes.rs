@@ -84,7 +84,9 @@ pub(super) fn is_stuck(seen: &BlockedThread) -> bool {
     let locks = seen.looks.iter().filter(|(what, _)| is_lock(what));
     let at_lock: u64 = locks.map(|(_, looks)| looks).sum();
     let is_of_other = |what: &BlockedIn, place: &str| {
-        place == DATABASE_LOCK || *what == BlockedIn::Socket && place.parse::<SocketAddr>().is_ok()
+        let is_local = place.starts_with(['/', '@']) && !place.contains(' ');
+        place == DATABASE_LOCK
+            || *what == BlockedIn::Socket && (is_local || place.parse::<SocketAddr>().is_ok())
     };
     let others = seen
         .places
@@ -195,6 +197,8 @@ mod tests {
         assert!(stuck(BlockedIn::FileLock, ""));
         assert!(stuck(BlockedIn::Events, DATABASE_LOCK));
         assert!(stuck(BlockedIn::Socket, "10.0.0.7:5432"));
+        assert!(stuck(BlockedIn::Socket, "/run/postgresql/.s.PGSQL.5432"));
+        assert!(!stuck(BlockedIn::Socket, "/run/own (new connections)"));
         assert!(!stuck(BlockedIn::Socket, "clients of port 80"));
         assert!(!stuck(BlockedIn::Events, "10.0.0.7:5432"));
         assert!(!stuck(BlockedIn::Condition, "take"));

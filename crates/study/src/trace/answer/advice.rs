@@ -1,7 +1,8 @@
 //! What to do about the largest cause, as a sentence with a command to copy.
 
 use super::super::blocking::{
-    advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks,
+    advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks, write_pid,
+    write_stacks_command,
 };
 use super::cause::{Cause, QueuedBy, Times};
 use super::{RUNS, find_mask, find_nice, find_server, is_local_socket, runs_requests};
@@ -16,13 +17,16 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
     let more = match cause {
         Cause::Queued(by) => advise_on_queue(record, times, *by),
         _ if is_simulated => None,
-        Cause::Work if advised.is_some() && times.is_much_queued() => {
+        Cause::Work if times.is_much_at_lock() || advised.is_some() && times.is_much_queued() => {
+            let first = match times.is_much_at_lock() {
+                true => find_advice(record, "lock_waits"),
+                false => advised,
+            };
             let profile = advise_profile(record, "it runs", "");
-            let said: Vec<String> = profile.into_iter().chain(advised).collect();
-            return said.join(". ");
+            let said: Vec<String> = first.into_iter().chain(profile).collect();
+            return said.join(" ");
         }
         _ if advised.is_some() => None,
-        Cause::Work if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         Cause::Work => advise_profile_or_spin(record, "it runs", ""),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
             // Children are profiled by themselves.
@@ -35,7 +39,7 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
         }
         Cause::Turns => advise_on_threads(record),
         Cause::Waiting(what) => advise_on_wait(record, times, what),
-        Cause::Deadlock => advise_stacks(record),
+        Cause::Deadlock => Some(format!("All stacks: {}", write_stacks_command(record))),
         Cause::Blocked | Cause::Lock => advise_waits(record),
         Cause::SharedCores(_) => None,
         Cause::Collection(_) => Some(format!(
@@ -130,22 +134,6 @@ fn find_advice(record: &TraceRecord, check: &str) -> Option<String> {
     let mut findings = record.findings.iter();
     let found = findings.find(|finding| finding.check == check && !finding.advice.is_empty())?;
     Some(found.advice.clone())
-}
-
-/// How to see who holds the locks.
-fn advise_stacks(record: &TraceRecord) -> Option<String> {
-    Some(format!(
-        "All stacks: gdb -p {} -batch -ex 'thread apply all bt'",
-        write_pid(record)
-    ))
-}
-
-/// The process in a command to copy; that of a command is gone by now.
-fn write_pid(record: &TraceRecord) -> String {
-    match record.source {
-        TraceSource::Process { pid, .. } => pid.to_string(),
-        _ => "PID".to_owned(),
-    }
 }
 
 /// The command that gives a process the CPUs that its mask keeps it from.

@@ -1,6 +1,6 @@
 //! What the time of a program's threads was mostly lost to.
 
-use super::super::blocking::{is_awake, is_deadlock, split_blocked};
+use super::super::blocking::{count_locked_out, is_awake, is_deadlock, split_blocked};
 use super::super::runtimes;
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
@@ -195,6 +195,8 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
             Some((BlockedIn::Mutex, _)) if is_deadlock(record) => Cause::Deadlock,
             _ if wait_for_python(record, times) => Cause::Turns,
             Some((BlockedIn::Mutex, _)) => Cause::Lock,
+            // The rest of the program goes on, as if nothing had happened.
+            _ if count_locked_out(record) > 1 => Cause::Lock,
             Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
                 Cause::Waiting(what.clone())
             }

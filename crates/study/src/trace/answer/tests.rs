@@ -64,7 +64,7 @@ fn trace(lives: &[Life]) -> TraceRecord {
         name: life.name.to_owned(),
         cpu_s: life.cpu_s,
         wait_s: Some(life.wait_s),
-        switches: Some(10_000),
+        switches: Some(if life.cpu_s > 0.0 { 10_000 } else { 0 }),
         preemptions: Some(0),
         ..like.clone()
     });
@@ -508,6 +508,25 @@ fn a_client_is_held_up_by_its_server() {
     conclude(&mut record);
     let start = "Held up by waiting for a row or table lock of PostgreSQL: it spent ";
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
+#[test]
+fn threads_that_never_get_a_lock_are_named_beside_others_that_go_on() {
+    let locked_out = |thread| life(thread, "transfer", 0.0, &[(BlockedIn::Mutex, 50)]);
+    let ticks = |thread| life(thread, "tick", 0.02, &[(BlockedIn::Timer, 50)]);
+    let lives = [20, 21].map(locked_out).into_iter();
+    let record = trace(&lives.chain([8, 9, 10].map(ticks)).collect::<Vec<_>>());
+    check(
+        &record,
+        "Held up by a lock at update_table(), which 2 threads never got: its threads spent 59.9 % of \
+         their time asleep (timer) and 39.9 % waiting for it.",
+        "Who holds it: gdb -p 7 -batch",
+    );
+    let said = sentence_of(&record, "lock_waits");
+    assert!(
+        said.ends_with("2 threads never got it: perhaps a deadlock."),
+        "{said}"
+    );
 }
 
 #[test]

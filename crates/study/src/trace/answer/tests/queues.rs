@@ -33,7 +33,7 @@ fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
     let alone = judge(0.0);
     let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
     assert!(alone.sentence.starts_with(start), "{alone:?}");
-    let advice = "What it runs: pinwise profile --pid 7. Fewer threads may be as fast.";
+    let advice = "Fewer threads may be as fast. What it runs: pinwise profile --pid 7";
     assert_eq!(alone.advice, advice);
 }
 
