@@ -360,7 +360,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   ).toBe((5 + 1) * record.arms.length);
 });
 
-test('a search: its verdict, and candidates narrowed and sorted', async () => {
+test('a search: its verdict, and candidates sorted', async () => {
   const workspace = new Workspace();
   workspace.file('share.toml', SHARE);
   workspace.run(
@@ -385,9 +385,9 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   ]);
   const rows = page.locator('.sortable tbody tr');
   expect(await rows.count()).toBe(record.predictions.length);
-  await page.getByLabel('Narrow: Every candidate').fill('os-default');
-  expect(await rows.count()).toBe(1);
-  await page.getByLabel('Narrow: Every candidate').fill('');
+  // So few rows are seen at a glance.
+  const filter = page.getByLabel('Narrow: Every candidate');
+  expect(await filter.isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Placement' }).press('Enter');
   const names = await rows.locator('th').allTextContents();
   const plain = names.map((name) => name.replace(/^[★☆] /, ''));
