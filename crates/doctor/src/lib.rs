@@ -11,7 +11,7 @@ mod settings;
 
 use pinwise_machine::Usage;
 use pinwise_machine::linux::HostFacts;
-use pinwise_record::{Doctor, Finding, Severity};
+use pinwise_record::{Answer, Doctor, Finding, Severity};
 use pinwise_topology::Topology;
 
 /// The facts that checks use.
@@ -117,6 +117,7 @@ pub fn diagnose(examined: &Examined) -> Doctor {
         findings: Vec::new(),
         passed: Vec::new(),
         unavailable: std::collections::BTreeMap::new(),
+        answer: Answer::default(),
     };
     for (check, source, weight) in CHECKS {
         let absent = source.explain_absence(&examined.facts);
@@ -134,6 +135,7 @@ pub fn diagnose(examined: &Examined) -> Doctor {
     record
         .findings
         .sort_by_key(|f| std::cmp::Reverse((f.severity, f.weight)));
+    record.conclude();
     record
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pinwise_format::count;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters.
@@ -94,4 +95,28 @@ pub struct Doctor {
     pub passed: Vec<String>,
     /// Checks that could not be made here, each with the reason.
     pub unavailable: BTreeMap<String, String>,
+    /// Is the machine fit for benchmarks? The advice is that of the gravest finding.
+    #[serde(default)]
+    pub answer: Answer,
+}
+
+impl Doctor {
+    /// Fills in the answer from the findings.
+    pub fn conclude(&mut self) {
+        let is_grave = |found: &&Finding| found.severity > Severity::Note;
+        let sentence = match self.findings.iter().filter(is_grave).count() {
+            0 if self.findings.is_empty() => {
+                "Found nothing that distorts measurements here.".to_owned()
+            }
+            0 => "Fit for benchmarks: there are notes, but nothing distorts them.".to_owned(),
+            many => format!(
+                "Not fit for timing one program after the other: {} {} against it. pinwise compare runs them in turns, which copes with load; its intervals say how well.",
+                count(many, "finding"),
+                if many == 1 { "speaks" } else { "speak" }
+            ),
+        };
+        let gravest = self.findings.first().filter(is_grave);
+        let advice = gravest.map_or_else(String::new, |found| found.advice.clone());
+        self.answer = Answer { sentence, advice };
+    }
 }

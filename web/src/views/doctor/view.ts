@@ -2,7 +2,7 @@
 
 import { h, visible } from '../../dom';
 import { count } from '../../format';
-import { adviceLine, furtherFindings } from '../../method';
+import { adviceLine, findingsPart, splitVerdict } from '../../method';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
@@ -13,16 +13,14 @@ const checkWords = (check: string): string =>
 
 /** Draws a `pinwise.doctor/1`. */
 export function doctorView(record: AnyRecord): View {
-  const { findings, passed, unavailable } = record as Doctor;
-  const worst = findings?.[0];
+  const { answer, findings, passed, unavailable } = record as Doctor;
+  const [sentence, more] = splitVerdict(answer?.sentence ?? '');
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
-    h(
-      'p.verdict',
-      ...withCode(worst?.sentence ?? 'Nothing here distorts measurements.'),
-    ),
-    adviceLine(worst?.advice),
-    furtherFindings(findings),
+    h('p.verdict', sentence),
+    adviceLine(answer?.advice),
+    more ? h('p', ...withCode(more)) : null,
+    findingsPart(findings),
     passed?.length
       ? h(
           'details',

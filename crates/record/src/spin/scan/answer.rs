@@ -64,14 +64,14 @@ impl SpinScan {
         let seldom = known.iter().filter(|one| one.1 > MAX_GAP_NS).count();
         let result = match (seldom, unknown.len()) {
             (0, 0) if all == 1 => format!(
-                "No loop checks too seldom: {name}, the only one with spin-wait hints, checks every {gap}"
+                "The only loop with spin-wait hints, {name}, checks often enough: every {gap}"
             ),
             (0, 0) => format!(
-                "No loop checks too seldom: of {} with spin-wait hints, {name} checks least often, every {gap}",
+                "No loop with spin-wait hints checks too seldom: of {}, {name} checks least often, every {gap}",
                 grouped(all as u64)
             ),
             (0, _) => format!(
-                "No loop is known to check too seldom: of those known, {name} checks least often, every {gap}"
+                "No loop with spin-wait hints is known to check too seldom: of those known, {name} checks least often, every {gap}"
             ),
             (1, _) if all == 1 => {
                 format!("The only loop with spin-wait hints checks too seldom: {name}, every {gap}")
@@ -249,8 +249,7 @@ mod tests {
     #[test]
     fn the_figure_of_this_machine_is_called_so_only_if_it_was_measured() {
         let chips = [("broadwell", 3.39), ("zen-4", 18.6), ("skylake-sp", 50.1)];
-        let start =
-            "No loop checks too seldom: wait_for, the only one with spin-wait hints, checks every";
+        let start = "The only loop with spin-wait hints, wait_for, checks often enough: every";
         let measured = [&[("here", 24.4)], chips.as_slice()].concat();
         check(
             &mut scan_with(&measured),
@@ -292,7 +291,7 @@ mod tests {
         record.loops[1].gaps[0].ns = Some(24.4);
         check(
             &mut record,
-            "No loop checks too seldom: of 2 with spin-wait hints, wait_for checks least often, every 1000 ns here.",
+            "No loop with spin-wait hints checks too seldom: of 2, wait_for checks least often, every 1000 ns here.",
         );
     }
 
@@ -305,7 +304,7 @@ mod tests {
         record.loops.push(unknown);
         check(
             &mut record,
-            "No loop is known to check too seldom: of those known, wait_for checks least often, every 24.4 ns here; how often the one at 0x11ee checks is not in its code.",
+            "No loop with spin-wait hints is known to check too seldom: of those known, wait_for checks least often, every 24.4 ns here; how often the one at 0x11ee checks is not in its code.",
         );
         record.loops.remove(0);
         check(
