@@ -5,7 +5,7 @@ mod advice;
 mod cause;
 
 use super::blocking::count_locked_out;
-use super::runtimes::{TAKES_PYTHON_LOCK, is_go, is_python};
+use super::runtimes::{NEW_CONNECTIONS, TAKES_PYTHON_LOCK, is_go, is_python, is_server};
 use super::shares::count_busy_others;
 use super::waiters;
 use advice::advise;
@@ -17,7 +17,6 @@ use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
 };
 use pinwise_topology::CpuSet;
-use std::net::SocketAddr;
 
 /// A smaller share is not named.
 const NAMED: f64 = 0.005;
@@ -30,7 +29,7 @@ const IDLE: f64 = 0.95;
 /// This many threads per CPU that are ready at a time are named.
 const CROWDED: f64 = 2.0;
 /// Peers of a server's sockets.
-const SERVES: [&str; 2] = ["clients of", "(new connections)"];
+const SERVES: [&str; 2] = ["clients of", NEW_CONNECTIONS];
 
 /// Fills in the answer of a record with all its findings; of a whole machine, which is no program,
 /// there is none.
@@ -141,13 +140,7 @@ fn find_server<'a>(record: &'a TraceRecord, what: &BlockedIn) -> Option<&'a str>
     let first = waiters::main_place(&record.blocked, what)
         .split(" or ")
         .next()?;
-    let is_server = is_local_socket(first) || first.parse::<SocketAddr>().is_ok();
-    (is_server && !serves(first)).then_some(first)
-}
-
-/// Is this the name of a Unix-domain socket, a path or an abstract one?
-fn is_local_socket(server: &str) -> bool {
-    server.starts_with(['/', '@'])
+    is_server(first).then_some(first)
 }
 
 /// Does it serve requests for a notable part of its time, and waits for more of them else?

@@ -10,6 +10,8 @@ use pinwise_sched::{BlockedIn, BlockedProcess, BlockedThread, DATABASE_LOCK, GO_
 pub(super) const TAKES_PYTHON_LOCK: &str = "PyThread_acquire_lock_timed";
 /// The function of Python that takes its global lock.
 pub(super) const TAKES_GIL: &str = "take_gil";
+/// Ends the place of a thread that waits for the next connection to its socket.
+pub(super) const NEW_CONNECTIONS: &str = "(new connections)";
 /// Threads of runtimes that serve the program's own threads, by the start of their names: those of
 /// the Java virtual machine but for its collector, and of .NET.
 const SERVICE_THREADS: [&str; 19] = [
@@ -84,9 +86,7 @@ pub(super) fn is_stuck(seen: &BlockedThread) -> bool {
     let locks = seen.looks.iter().filter(|(what, _)| is_lock(what));
     let at_lock: u64 = locks.map(|(_, looks)| looks).sum();
     let is_of_other = |what: &BlockedIn, place: &str| {
-        let is_local = place.starts_with(['/', '@']) && !place.contains(' ');
-        place == DATABASE_LOCK
-            || *what == BlockedIn::Socket && (is_local || place.parse::<SocketAddr>().is_ok())
+        place == DATABASE_LOCK || *what == BlockedIn::Socket && is_server(place)
     };
     let others = seen
         .places
@@ -94,6 +94,16 @@ pub(super) fn is_stuck(seen: &BlockedThread) -> bool {
         .filter(|((what, place), _)| is_of_other(what, place));
     let at_other: u64 = others.map(|(_, looks)| looks).sum();
     2 * (at_lock + at_other) > seen.looks.values().sum()
+}
+
+/// Is it a server that is waited for: an address, or the name of a Unix-domain socket?
+pub(super) fn is_server(place: &str) -> bool {
+    is_local_socket(place) || place.parse::<SocketAddr>().is_ok()
+}
+
+/// Is it the name of a Unix-domain socket that does not listen, a path or an abstract one?
+pub(super) fn is_local_socket(place: &str) -> bool {
+    place.starts_with(['/', '@']) && !place.ends_with(NEW_CONNECTIONS)
 }
 
 fn is_of_runtime(seen: &BlockedThread) -> bool {

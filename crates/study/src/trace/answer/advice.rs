@@ -4,8 +4,9 @@ use super::super::blocking::{
     advise_calls, advise_runtime, advise_spin_attach, advise_waits, never_blocks, write_pid,
     write_stacks_command,
 };
+use super::super::runtimes::is_local_socket;
 use super::cause::{Cause, QueuedBy, Times};
-use super::{RUNS, find_mask, find_nice, find_server, is_local_socket, runs_requests};
+use super::{RUNS, find_mask, find_nice, find_server, runs_requests};
 use pinwise_record::{BlockedIn, TraceRecord, TraceSource, TraceTier};
 
 /// What to do about it: the advice of the finding on it, or how to see more.
