@@ -137,7 +137,7 @@ fn describe_shortage(blocks: usize, setting: &Setting<'_>) -> String {
             setting.least
         ),
         blocks if blocks < ENOUGH * setting.least => format!(
-            "{} are too few for an interval at the error that is left",
+            "{} are too few for an interval that allows for all arms and looks",
             count(blocks, "block")
         ),
         blocks => format!("too few usable pairs in {}", count(blocks, "block")),
@@ -262,13 +262,9 @@ pub fn describe_outcome(
                 false => String::new(),
             }
         ),
-        ComparisonOutcome::LeaveAlone => format!(
-            "Leave it alone: no arm is confirmed to beat {baseline} by {} or more {}{}.",
-            percent(relative_change(setting.delta)),
-            setting.describe_judge(),
-            describe_certain(look, setting)
-                .map_or_else(String::new, |certain| format!("; {certain}"))
-        ),
+        ComparisonOutcome::LeaveAlone => {
+            format!("Leave it alone: {}.", describe_no_gain(look, setting))
+        }
         ComparisonOutcome::Undecided => {
             let certain =
                 describe_certain(look, setting).map_or_else(String::new, |c| format!("{c}. "));
@@ -291,6 +287,28 @@ pub fn describe_outcome(
             };
             format!("{certain}Undecided: {rest}.")
         }
+    }
+}
+
+/// Describes that no arm beats the baseline by the smallest effect: a single arm by what it gains or
+/// costs, several by the effect that none has.
+fn describe_no_gain(look: &Look, setting: &Setting<'_>) -> String {
+    let baseline = &setting.names[setting.baseline];
+    let judged = setting.describe_judge();
+    let effect = percent(relative_change(setting.delta));
+    let certain = describe_certain(look, setting).map_or_else(String::new, |c| format!("; {c}"));
+    let [only] = look.contrasts.as_slice() else {
+        return format!("no arm beats {baseline} by {effect} or more {judged}{certain}");
+    };
+    let name = &setting.names[only.arm];
+    let sizes = setting.format_by_sizes(only.interval.low, only.interval.high);
+    let Words { better, worse } = setting.words;
+    match only.decision {
+        Decision::Slower => format!("{name} is {worse} than {baseline} {sizes} {judged}"),
+        Decision::Faster => format!(
+            "{name} is {better} than {baseline} {sizes} {judged}, less than the {effect} that count"
+        ),
+        _ => format!("{} {judged}", describe_possible(only, setting)),
     }
 }
 
