@@ -192,8 +192,12 @@ fn serves(wait: &str) -> bool {
     SERVES.iter().any(|at| wait.contains(at))
 }
 
-/// Did its threads mostly wait for what a server without requests waits for?
+/// Did its threads mostly wait for what a server without requests waits for, or did none do anything?
 fn may_be_idle(record: &TraceRecord, times: &Times) -> bool {
+    let mut active = waiters::list_active(&record.blocked);
+    if active.next().is_none() {
+        return true;
+    }
     let is_idle = |what: &BlockedIn| match what {
         BlockedIn::Signal => true,
         BlockedIn::Events | BlockedIn::Socket => {

@@ -140,7 +140,12 @@ pub(super) struct Times {
 
 impl Times {
     pub(super) fn read(record: &TraceRecord) -> Option<Self> {
-        let blocked_s = blocked_s(&record.figures)?;
+        let figures = &record.figures;
+        let (ran_s, queued_s) = (figures.totals.cpu_s, figures.waits.total_s?);
+        let held_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
+        // For at least so long all threads were blocked, those that count as idle too.
+        let all_blocked_s = record.elapsed_s - ran_s - queued_s - held_s;
+        let blocked_s = blocked_s(figures)?.max(all_blocked_s);
         // What the threads of Go wait for says nothing about its goroutines.
         let kinds = match runtimes::is_go(record) {
             true => Vec::new(),
@@ -148,8 +153,8 @@ impl Times {
         };
         let kinds = kinds.into_iter();
         Some(Self {
-            ran_s: record.figures.totals.cpu_s,
-            queued_s: record.figures.waits.total_s?,
+            ran_s,
+            queued_s,
             blocked_s,
             kinds: kinds
                 .map(|(what, share)| (what, share * blocked_s))

@@ -57,6 +57,19 @@ fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
 }
 
 #[test]
+fn a_program_whose_threads_are_idle_is_not_held_up_by_others() {
+    // A virtual machine keeps house for moments, and finds the CPUs busy.
+    let lives = [20, 21].map(|thread| Life {
+        is_idle: true,
+        wait_s: 0.2,
+        ..life(thread, "housekeeper", 0.002, &[(BlockedIn::Lock, 50)])
+    });
+    let answer = trace(&lives).answer.unwrap();
+    let start = "Idle, or held up: its threads spent 91.9 % of their time blocked and 8.0 %";
+    assert!(answer.sentence.starts_with(start), "{answer:?}");
+}
+
+#[test]
 fn the_cpus_of_a_pinned_program_are_named() {
     let mut life = life(7, "service", 1.5, &[(BlockedIn::Timer, 2)]);
     life.wait_s = 3.4;
