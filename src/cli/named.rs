@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::args::Global;
 use super::files::read_file;
 use super::opening::require_store;
+use pinwise_format::shell;
 use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary};
 use pinwise_store::{StoreError, Stored};
 
@@ -104,7 +105,8 @@ impl NamedRecord {
             entry.id = named();
         }
         if entry.title.is_empty() {
-            entry.title = title_of_file(&entry.schema, path);
+            let title = title_from_fields(&entry.schema, &body);
+            entry.title = title.unwrap_or_else(|| title_of_file(&entry.schema, path));
         }
         Ok(Self {
             entry,
@@ -112,6 +114,33 @@ impl NamedRecord {
             record,
         })
     }
+}
+
+/// What a record that is never stored is about; `None` for other kinds, or if it does not say it.
+fn title_from_fields(schema: &str, body: &str) -> Option<String> {
+    let kind = schema.strip_prefix("pinwise.")?.split('/').next()?;
+    let record: Value = serde_json::from_str(body).ok()?;
+    let text = |pointer| record.pointer(pointer).and_then(Value::as_str);
+    Some(match kind {
+        "applied" => format!("{} on {}", text("/service/name")?, text("/placement")?),
+        "doctor" => "doctor".to_owned(),
+        "fleet-diff" => format!("{} against {}", text("/b/fleet")?, text("/a/fleet")?),
+        "fleet-status" => format!("fleet {}", text("/fleet")?),
+        "kernel" => format!("bench kernel {}", text("/kernel")?),
+        "placements" => "placements of threads".to_owned(),
+        "prediction" => {
+            let words = record["command"].as_array()?.iter();
+            let command: Vec<&str> = words.filter_map(Value::as_str).collect();
+            format!("prediction for {}", shell::line(&command))
+        }
+        "replay" => "topology from latencies".to_owned(),
+        "rule-change" => format!("rules, {}", text("/name")?),
+        "rules" => format!("rules of {}", text("/file")?),
+        "top" => format!("top on {}", text("/host")?),
+        "topology" => format!("topology of {}", text("/machine/hostname")?),
+        "topology-diff" => format!("{} against {}", text("/between/1")?, text("/between/0")?),
+        _ => return None,
+    })
 }
 
 /// A title such as `spin scan: loops.json`, for a record without one.

@@ -380,7 +380,7 @@ impl Comparison {
         }
     }
 
-    /// A short title: the command, or the commands.
+    /// A short title: the command, or the commands: `a against b`, `a, b, c`.
     #[must_use]
     pub fn title(&self) -> String {
         if let Some(joint) = &self.joint {
@@ -402,7 +402,12 @@ impl Comparison {
             })
             .collect();
         commands.dedup();
-        let shown = commands.join(" | ");
+        let separator = if commands.len() == 2 {
+            " against "
+        } else {
+            ", "
+        };
+        let shown = commands.join(separator);
         if self.study == ComparisonStudy::Noise {
             return format!("A/A: {shown}");
         }

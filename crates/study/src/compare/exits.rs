@@ -87,10 +87,7 @@ pub(super) fn withhold_failed(record: &mut Comparison) {
         return;
     };
     let shown = best.or_else(|| valid_arms(record).next());
-    let commands = shown.map(|arm| CommandRecord {
-        what: "to read its output".to_owned(),
-        line: describe_command(arm),
-    });
+    let commands = shown.map(read_output_of);
     let verdict = &mut record.verdict;
     verdict.sentence = match verdict.kind {
         VerdictKind::Timed => format!("{}. {}", capitalise(&failed), verdict.sentence),
@@ -102,11 +99,14 @@ pub(super) fn withhold_failed(record: &mut Comparison) {
 }
 
 /// The arm's command with its input, wherever it runs.
-fn describe_command(arm: &Arm) -> String {
+pub(super) fn read_output_of(arm: &Arm) -> CommandRecord {
     let line = shell::line(&arm.command);
-    match &arm.workload.input {
-        Some(input) => format!("{line} < {}", shell::word(input)),
-        None => line,
+    CommandRecord {
+        what: "to read its output".to_owned(),
+        line: match &arm.workload.input {
+            Some(input) => format!("{line} < {}", shell::word(input)),
+            None => line,
+        },
     }
 }
 

@@ -54,13 +54,20 @@ pub struct RunFailure {
     stderr: String,
 }
 
+/// Most characters of a command's standard error that a sentence quotes; more follow on their own.
+const MAX_QUOTED: usize = 100;
+
 impl fmt::Display for RunFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.reason)?;
+        let is_short = !self.stderr.contains('\n') && self.stderr.chars().count() <= MAX_QUOTED;
+        if is_short && !self.stderr.is_empty() {
+            write!(out, ": {}", self.stderr)?;
+        }
         if !self.hint.is_empty() {
             write!(out, " ({})", self.hint)?;
         }
-        if !self.stderr.is_empty() {
+        if !is_short {
             write!(out, "; its standard error ends with:\n{}", self.stderr)?;
         }
         Ok(())

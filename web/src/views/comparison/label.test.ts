@@ -60,13 +60,14 @@ test('commands to copy have no options of a fleet', () => {
   expect(prepare(comparison(0)).again).toBe('pinwise compare -- gzip');
 });
 
-test('an error that a verdict quotes is apart from its answer', () => {
-  const invalid = "'sort' failed; its standard error ends with:\nsort: no file";
-  const sentence = `No verdict because b could not be measured: ${invalid}`;
-  const arms = [{ name: 'a' }, { name: 'b', invalid }];
-  expect(splitHead({ arms, verdict: { kind: 'undecided', sentence } })).toEqual(
-    ['No verdict because b could not be measured.', '', invalid],
-  );
+test('the error output that a verdict quotes is apart from its answer', () => {
+  const answer = "No verdict: 'b' failed; its standard error ends with:";
+  const sentence = `${answer}\nb: no file\nb: giving up`;
+  expect(splitHead({ verdict: { kind: 'undecided', sentence } })).toEqual([
+    answer,
+    '',
+    'b: no file\nb: giving up',
+  ]);
 });
 
 test('what is undecided belongs to the answer', () => {

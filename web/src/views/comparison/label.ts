@@ -118,16 +118,12 @@ export const isOfExits = ({ check }: Finding): boolean =>
 /** Why an arm is not recommended of which every run failed. */
 export const FAILED = 'failed';
 
-/** The answer of a verdict, its other sentences, and the error of an arm that it quotes. */
+/** The answer of a verdict, its other sentences, and the error output that it quotes. */
 export function splitHead({
   verdict,
-  arms,
 }: Comparison): [answer: string, more: string, error: string] {
-  const sentence = verdict?.sentence ?? '';
-  const error =
-    arms?.find(({ invalid }) => invalid && sentence.endsWith(`: ${invalid}`))
-      ?.invalid ?? '';
-  if (error) return [`${sentence.slice(0, -error.length - 2)}.`, '', error];
+  const [sentence = '', ...error] = (verdict?.sentence ?? '').split('\n');
+  if (error.length > 0) return [sentence, '', error.join('\n')];
   // What is undecided belongs to the answer.
   return verdict?.kind === 'undecided'
     ? [sentence, '', '']

@@ -195,7 +195,7 @@ function topPart({
   const [answer, , error] = splitHead(record);
   return [
     h('p.verdict', isRunning ? 'No verdict yet: it comes at the end.' : answer),
-    error ? errorPart(error) : null,
+    error ? h('pre', error) : null,
     ...letters.map(({ letter, parts: [start, own, end] }) =>
       h(
         'p',
@@ -211,21 +211,15 @@ function topPart({
     adviceLine(
       said.isEnded
         ? verdict?.advice ||
-            (hasRuns(lines) ? null : record.findings?.[0]?.advice)
+            (hasRuns(lines) || verdict?.commands?.length
+              ? null
+              : record.findings?.[0]?.advice)
         : null,
     ),
   ];
 }
 
 /** The last line of an error, above the others folded. */
-function errorPart(error: string): HTMLElement {
-  const lines = error.split('\n');
-  const last = lines.pop();
-  return lines.length > 0
-    ? h('details', h('summary', last), h('p', lines.join('\n')))
-    : h('p', last);
-}
-
 const hasRuns = (lines: readonly ArmLine[]): boolean =>
   lines.some((line) => line.dots.length > 0);
 

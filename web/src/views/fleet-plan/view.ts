@@ -62,7 +62,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     'article',
     h(
       'p.verdict',
-      `${count(plan.asked, 'node')} requested${plan.launcher ? ` via ${plan.launcher}` : ''}.`,
+      `${count(plan.asked, 'node')}${plan.launcher ? ` (${plan.launcher})` : ''} ${plan.asked === 1 ? 'runs' : 'each run'} ${describeSteps(plan)}.`,
     ),
     report,
     !isOnSite &&
@@ -107,6 +107,16 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
       isGone = true;
     },
   };
+}
+
+/** Steps that the headline names; of more it gives the number. */
+const MAX_NAMED = 3;
+
+function describeSteps(plan: FleetRecord): string {
+  const names = items(plan.steps).map(({ name }) => text(name));
+  const shown = names.slice(0, MAX_NAMED).join(', ');
+  const more = names.length > MAX_NAMED ? ', …' : '';
+  return `${count(names.length, 'step')}${shown && `: ${shown}${more}`}`;
 }
 
 function stepTable(plan: FleetRecord): HTMLElement {

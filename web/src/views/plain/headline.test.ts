@@ -8,6 +8,12 @@ import { composeHeadline, formatWays } from './headline';
 
 /** Fields that each recording changes. */
 const FIXED: Readonly<Record<string, object>> = {
+  rules: {
+    rules: [
+      { cpus: '0', processes: [{ name: 'orders', process: 2442 }] },
+      { processes: [] },
+    ],
+  },
   applied: {
     service: { pid: 21742, name: 'orders' },
     observations: 50,
@@ -30,7 +36,7 @@ const readRecord = (kind: string): AnyRecord => ({
 
 const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   applied: [
-    'orders (21742): 4 threads placed on CPU 0 for 2.00 s; there in 98.0 % of 50 looks.',
+    'orders (PID 21742) was placed on CPU 0 for 2.00 s, there in 98.0 % of 50 looks; then 4 threads were restored.',
     'pinwise top --pid 21742',
   ],
   'fleet-status': [
@@ -51,11 +57,11 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise topology',
   ],
   'rule-change': [
-    'Rule orders moved orders (22488) from CPUs 0-1 to CPU 0.',
+    'Rule orders moved orders (PID 22488) from CPUs 0-1 to CPU 0.',
     'pinwise top --pid 22488',
   ],
   rules: [
-    '1 rule would affect 1 process now.',
+    'The rules would move orders (PID 2442) to CPU 0.',
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
@@ -86,16 +92,21 @@ test.each(Object.keys(CASES))(
 test('a placement that was watched in part, or not at all, says so', () => {
   const applied = { ...readRecord('applied'), asked_cpus: '0-1' };
   expect(composeHeadline('applied', applied)[0]).toBe(
-    'orders (21742): 4 threads placed on CPU 0 (requested: 0-1) for 2.00 s; there in 98.0 % of 50 looks.',
+    'orders (PID 21742) was placed on CPU 0 (requested: 0-1) for 2.00 s, there in 98.0 % of 50 looks; then 4 threads were restored.',
   );
   const unseen = {
     ...readRecord('applied'),
     observations: 0,
     observed_share: null,
     threads: 1,
+    returned: 0,
   };
+  const whole = { ...readRecord('applied'), observed_share: 1 };
+  expect(composeHeadline('applied', whole)[0]).toBe(
+    'orders (PID 21742) ran on CPU 0 alone for 2.00 s; then 4 threads were restored.',
+  );
   expect(composeHeadline('applied', unseen)[0]).toBe(
-    'orders (21742): 1 thread placed on CPU 0 for 2.00 s; none of them ran meanwhile.',
+    'orders (PID 21742) was placed on CPU 0 for 2.00 s, and did not run; 0 of 1 thread was restored.',
   );
 });
 
@@ -160,7 +171,7 @@ test('matrices without levels and refused rules say why', () => {
     why: 'it is a kernel thread',
   };
   expect(composeHeadline('rule-change', refused)[0]).toBe(
-    'Rule orders did not move orders (22488): it is a kernel thread.',
+    'Rule orders did not move orders (PID 22488): it is a kernel thread.',
   );
 });
 

@@ -11,8 +11,8 @@ import { shellWords } from '../../words';
 
 type Headline = readonly [sentence: string, next?: NamedCommand | null];
 
-const processName = (name: unknown, id: unknown): string =>
-  `${text(name) || 'the process'} (${number(id) ?? '?'})`;
+export const processName = (name: unknown, id: unknown): string =>
+  `${text(name) || 'the process'} (PID ${number(id) ?? '?'})`;
 
 /** Shows where the threads of a process run. */
 const watchCommand = (pid: unknown): NamedCommand => [
@@ -22,9 +22,22 @@ const watchCommand = (pid: unknown): NamedCommand => [
 
 function composeApplied(record: Records.Applied): Headline {
   const { service, observed_share: share, asked_cpus: asked } = record;
-  const isPartial = record.granted_cpus !== asked;
+  const granted = nameCpus(record.granted_cpus);
+  const requested =
+    record.granted_cpus === asked ? '' : ` (requested: ${text(asked)})`;
+  const looks = count(record.observations, 'look');
+  const on = `${granted}${requested}`;
+  const took = `for ${seconds(record.elapsed_s)}`;
+  const ran =
+    number(share) === null
+      ? `was placed on ${on} ${took}, and did not run`
+      : share === 1
+        ? `ran on ${on} alone ${took}`
+        : `was placed on ${on} ${took}, there in ${percent(share)} of ${looks}`;
+  const left = (record.threads ?? 0) - (record.ended ?? 0);
+  const restored = record.returned ?? 0;
   return [
-    `${processName(service?.name, service?.pid)}: ${count(record.threads, 'thread')} placed on ${nameCpus(record.granted_cpus)}${isPartial ? ` (requested: ${text(asked)})` : ''} for ${seconds(record.elapsed_s)}; ${number(share) === null ? 'none of them ran meanwhile' : `there in ${percent(share)} of ${count(record.observations, 'look')}`}.`,
+    `${processName(service?.name, service?.pid)} ${ran}; ${restored === left ? 'then' : `${restored} of`} ${count(left, 'thread was', 'threads were')} restored.`,
     watchCommand(service?.pid),
   ];
 }
@@ -190,10 +203,22 @@ function composeRuleChange(record: Records.RuleChange): Headline {
   ];
 }
 
+/** Processes that the headline names; of more it gives the number. */
+const MAX_NAMED = 2;
+
 function composeRules({ rules, file }: Records.RulesRecord): Headline {
-  const affected = items(rules).flatMap(({ processes }) => items(processes));
+  const affected = items(rules).flatMap(({ processes, cpus, nice }) =>
+    items(processes).map((one) => {
+      const to = cpus ? ` to ${nameCpus(cpus)}` : '';
+      const changed = number(nice) === null ? '' : ` at nice ${nice}`;
+      return `${processName(one.name, one.process)}${to}${changed}`;
+    }),
+  );
+  const more = affected.length - MAX_NAMED;
   return [
-    `${count(items(rules).length, 'rule')} would affect ${count(affected.length, 'process', 'processes')} now.`,
+    affected.length === 0
+      ? 'No process matches a rule now.'
+      : `The rules would move ${affected.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${count(more, 'other process', 'other processes')}` : ''}.`,
     file
       ? ['Enforce them', `pinwise apply rules run ${shellWords([file])}`]
       : null,

@@ -4,7 +4,7 @@ import { chart } from '../../chart';
 import { parseCpus } from '../../cpus';
 import { h } from '../../dom';
 import { items, number, text, texts } from '../../fields';
-import { change, count, percent, quantity } from '../../format';
+import { change, count, minute, percent, quantity } from '../../format';
 import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
 import { cpuStrip } from '../../strip';
@@ -36,6 +36,42 @@ export function predictionPart(record: Records.PlacementPrediction): Part {
     summary: 'Against os-default, with 90 % intervals.',
   });
   return chart(withTruth(plan, all, cost));
+}
+
+/** Maximum number of nodes that are shown; those that are not done come first. */
+const MAX_NODES = 500;
+
+/** The nodes of a fleet, and how far each is. */
+export function fleetStatusPart({
+  nodes,
+  steps,
+}: Records.FleetStatus): HTMLElement {
+  const all = items(nodes);
+  const isDone = (node: Records.NodeStatus): number => +(node.state === 'done');
+  const shown = [...all].sort((a, b) => isDone(a) - isDone(b));
+  return tableElement({
+    caption: `${all.length > MAX_NODES ? `The first ${MAX_NODES} of ` : ''}${count(all.length, 'node')}`,
+    columns: [
+      'Node',
+      'State',
+      'Steps done',
+      'Step',
+      'Since, UTC',
+      'Job',
+      'Why',
+    ],
+    rows: shown
+      .slice(0, MAX_NODES)
+      .map((node) => [
+        node.node,
+        node.state,
+        `${node.done ?? '–'} of ${steps ?? '–'}`,
+        node.step,
+        node.since && minute(node.since),
+        node.job,
+        node.why,
+      ]),
+  });
 }
 
 /** The differences of two machines, side by side on a phone too; what is unknown of one is folded. */

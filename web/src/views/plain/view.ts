@@ -14,12 +14,13 @@ import {
 } from '../../format';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
-import { type View, stack } from '../../view';
+import { type Part, type View, stack } from '../../view';
 import { copyButton, facts, section, shellWords } from '../../words';
 import { commandList } from '../../headline';
 import { parseSchema } from '../../schema';
-import { LEVELS, composeHeadline } from './headline';
+import { LEVELS, composeHeadline, processName } from './headline';
 import {
+  fleetStatusPart,
   placementPart,
   predictionPart,
   replayParts,
@@ -102,7 +103,9 @@ function formatValue(name: string, value: unknown): string {
     return value
       .map((item) =>
         isFields(item) && item['name']
-          ? String(item['name'])
+          ? item['process'] === undefined
+            ? String(item['name'])
+            : processName(item['name'], item['process'])
           : formatValue(name, item),
       )
       .join(', ');
@@ -159,24 +162,39 @@ function fieldParts(fields: Fields): (HTMLElement | Absent)[] {
   ];
 }
 
+/** The parts that a kind has of its own, and the names of the fields that they show. */
+function ownParts(
+  kind: string,
+  record: AnyRecord,
+): [parts: (Part | HTMLElement)[], shown: RegExp] {
+  const any = record as never;
+  switch (kind) {
+    case 'fleet-status':
+      return [[fleetStatusPart(any)], /^(?!notes)/];
+    case 'prediction':
+      return [
+        [predictionPart(any)],
+        /^(place|metric|unit|bett|med|check|cover|is_)/,
+      ];
+    case 'topology-diff':
+      return [topologyDiffParts(any), /./];
+    case 'placements':
+      return [[placementPart(any)], /^threads$/];
+    case 'replay':
+      return [replayParts(any), /^(cpus|levels|flat|cannot_tell)$/];
+    case 'rules':
+      return [[], /^file$/];
+    default:
+      return [[], /^$/];
+  }
+}
+
 export function plainView(record: AnyRecord): View {
   const text = JSON.stringify(record, null, 2);
   const cut =
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const kind = parseSchema(record.schema)?.name ?? '';
-  const [parts, shown] =
-    kind === 'prediction'
-      ? [
-          [predictionPart(record as never)],
-          /^(place|metric|unit|bett|med|check|cover|is_)/,
-        ]
-      : kind === 'topology-diff'
-        ? [topologyDiffParts(record as never), /./]
-        : kind === 'placements'
-          ? [[placementPart(record as never)], /^threads$/]
-          : kind === 'replay'
-            ? [replayParts(record as never), /^(cpus|levels|flat|cannot_tell)$/]
-            : [[], /^$/];
+  const [parts, shown] = ownParts(kind, record);
   const rest = Object.entries(record).filter(([name]) => !shown.test(name));
   const others = fieldParts(Object.fromEntries(rest));
   const [sentence, next] = composeHeadline(kind, record);
