@@ -144,8 +144,11 @@ impl SocketPeers {
         let known = self.processes.entry(process).or_default();
         if !known.peers.contains_key(&inode) && known.reads < MAX_READS {
             known.reads += 1;
-            known.peers = describe_sockets(&list_sockets(process).collect::<Vec<_>>());
-            known.peers.extend(describe_local_sockets(&local::list()));
+            let sockets: Vec<Socket> = list_sockets(process).collect();
+            known.peers.extend(describe_sockets(&sockets));
+            if !known.peers.contains_key(&inode) {
+                known.peers.extend(describe_local_sockets(&local::list()));
+            }
         }
         known.peers.get(&inode).cloned()
     }
