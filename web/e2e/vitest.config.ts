@@ -8,8 +8,8 @@ export default defineConfig({
     globalSetup: 'e2e/scratch.ts',
     maxWorkers: 2,
     // So long that only a hanging browser exceeds it.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // As for the other tests: a test that passes on the second try is listed as retried.
     retry: 1,
   },

@@ -311,9 +311,10 @@ function ruleLabel(rule: Rule, isAbove: boolean, shift: number): Markish {
     return text(label, {
       ...style,
       y: [rule.y],
-      frameAnchor: 'right',
-      textAnchor: 'end',
-      dx: -4,
+      // The newest points are at the right.
+      frameAnchor: 'left',
+      textAnchor: 'start',
+      dx: 4,
       dy: -9,
     });
   const place = isAbove
