@@ -365,12 +365,9 @@ fn describe_best(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()
     } else if margin < NO_MARGIN {
-        "; no other arm is confirmed better".to_owned()
+        "; no other arm is better".to_owned()
     } else {
-        format!(
-            "; no other arm is confirmed better by more than {}",
-            percent(margin)
-        )
+        format!("; no other arm is better by more than {}", percent(margin))
     };
     let open = list_rivals(arm, look, setting);
     match look.contrasts.iter().find(|c| c.arm == arm) {
