@@ -3,7 +3,7 @@
 //! A sentence claims only what an interval supports, and names what is undecided; scores are means
 //! without an interval.
 
-use pinwise_format::{count, join_words, percent, percent_range, round_bytes, shell};
+use pinwise_format::{count, join_words, percent, percent_range, round_bytes, shell, signed_range};
 use pinwise_record::{
     Bench, BenchCell, BenchKernel, Estimate, GroupScore, PlacementDifference, Question, SmtState,
 };
@@ -38,10 +38,16 @@ fn advise(record: &Bench) -> String {
         .filter(|advice| !advice.is_empty())
         .unwrap_or_else(|| {
             let mut kernels = record.kernels.iter();
-            let widest = kernels.find_map(|kernel| kernel.placement_difference.as_ref());
-            let places = widest.map_or_else(String::new, |widest| {
-                let [best, worst] = [&widest.best, &widest.worst].map(|place| shell::word(place));
-                format!("--place {best} --place {worst} ")
+            let widest = kernels.find_map(|one| Some((one, one.placement_difference.as_ref()?)));
+            let places = widest.map_or_else(String::new, |(kernel, widest)| {
+                let has_default = find_cell(kernel, widest.threads, OS_DEFAULT).is_some();
+                let (best, worst) = (widest.best.as_str(), widest.worst.as_str());
+                let places = match has_default && best != OS_DEFAULT {
+                    true => [OS_DEFAULT, best],
+                    false => [best, worst],
+                };
+                let [first, second] = places.map(shell::word);
+                format!("--place {first} --place {second} ")
             });
             format!("Compare placements of your own program: pinwise compare {places}-- PROGRAM")
         })
@@ -308,13 +314,8 @@ pub(super) fn widest_difference(cells: &[BenchCell]) -> Option<PlacementDifferen
     for better in cells {
         let same_threads = |cell: &&BenchCell| cell.threads == better.threads;
         for worse in cells.iter().filter(same_threads) {
-            let (Some(high), Some(low)) = (better.speed_up, worse.speed_up) else {
+            let Some(more) = compare_work(better, worse) else {
                 continue;
-            };
-            let more = Estimate {
-                value: high.value / low.value - 1.0,
-                low: divide(high.low, low.high).map(|ratio| ratio - 1.0),
-                high: divide(high.high, low.low).map(|ratio| ratio - 1.0),
             };
             let is_sure = more.low.is_some_and(|low| low > 0.0);
             if is_sure
@@ -334,20 +335,52 @@ pub(super) fn widest_difference(cells: &[BenchCell]) -> Option<PlacementDifferen
     widest
 }
 
+/// How much more work a cell does than another, as a share.
+fn compare_work(cell: &BenchCell, other: &BenchCell) -> Option<Estimate> {
+    let (more, less) = (cell.speed_up?, other.speed_up?);
+    Some(Estimate {
+        value: more.value / less.value - 1.0,
+        low: divide(more.low, less.high).map(|ratio| ratio - 1.0),
+        high: divide(more.high, less.low).map(|ratio| ratio - 1.0),
+    })
+}
+
 fn divide(above: Option<f64>, below: Option<f64>) -> Option<f64> {
     Some(above? / below.filter(|below| *below > 0.0)?)
 }
 
+/// What a program gets that nobody places.
+const OS_DEFAULT: &str = "os-default";
+
+fn find_cell<'a>(kernel: &'a BenchKernel, threads: usize, place: &str) -> Option<&'a BenchCell> {
+    let mut cells = kernel.cells.iter();
+    cells.find(|cell| cell.threads == threads && cell.placement == place)
+}
+
+/// The placement that does most work, against what the user has today, and against the worst.
 fn conclude_places(kernel: &BenchKernel) -> Option<String> {
     let widest = kernel.placement_difference.as_ref()?;
-    Some(format!(
-        "{} with {}: {} does {} more work than {}.",
-        kernel.kernel,
-        count(widest.threads, "thread"),
-        widest.best,
-        unsigned_share(widest.more),
-        widest.worst
-    ))
+    let (best, worst) = (&widest.best, &widest.worst);
+    let more = unsigned_share(widest.more);
+    let start = format!("{} with {}", kernel.kernel, count(widest.threads, "thread"));
+    let cell = |place: &str| find_cell(kernel, widest.threads, place);
+    let against_default = cell(OS_DEFAULT)
+        .filter(|_| best != OS_DEFAULT && worst != OS_DEFAULT)
+        .and_then(|default| compare_work(cell(best)?, default));
+    Some(match against_default {
+        None => format!("{start}: {best} does {more} more work than {worst}."),
+        Some(gain) if gain.low.is_some_and(|low| low > 0.0) => format!(
+            "{start}: {best} does {} more work than {OS_DEFAULT}, {more} more than {worst}.",
+            unsigned_share(gain)
+        ),
+        Some(gain) => format!(
+            "{start}: whether {best} does more work than {OS_DEFAULT} is undecided ({}); it does {more} more than {worst}.",
+            signed_range(
+                gain.low.unwrap_or(gain.value),
+                gain.high.unwrap_or(gain.value)
+            )
+        ),
+    })
 }
 
 /// The gain from newer instruction sets.

@@ -69,7 +69,7 @@ test('series have speeds by placement and threads, relative to the baseline, wit
     false,
   );
   expect(scalingSummary(KERNEL)).toContain(
-    '4 threads at a do 3.60 (3.50 to 3.70) times',
+    '4 threads at a do 3.60 (3.50 to 3.70) times the work of 1 thread at a.',
   );
 });
 

@@ -64,6 +64,14 @@ export const countThreads = ({ cells }: BenchKernel): number[] =>
     (a, b) => a - b,
   );
 
+/** What speed-ups are relative to, in words: "1 thread at os-default". */
+export function describeBaseline(kernel: Maybe<BenchKernel>): string {
+  const cell = kernel?.cells?.find(({ name }) => name === kernel.baseline);
+  return finite(cell?.threads)
+    ? `${count(cell.threads, 'thread')} at ${cell.family ?? cell.placement}`
+    : (kernel?.baseline ?? 'the baseline');
+}
+
 /** A placement of a number of threads. */
 export type RankedPlacement = Omit<Speed, 'cell'> & { placement: string };
 
@@ -97,7 +105,7 @@ export function scalingSummary(kernel: BenchKernel): string {
   if (!best) return '';
   const { threads, value, low, high } = best.end;
   const times = withSpan(value, low, high, (v) => fixed(v, 2));
-  return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}.`;
+  return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${describeBaseline(kernel)}.`;
 }
 
 /** The throughput that SMT adds, for each kernel for which it was measured. */

@@ -24,6 +24,7 @@ import { facts, section, recordLink } from '../../words';
 import {
   cellRows,
   countThreads,
+  describeBaseline,
   questionText,
   rankPlacements,
   scalingSummary,
@@ -33,9 +34,6 @@ import {
   hasScalingChart,
 } from './shape';
 import { mapNumber } from '../../numbers';
-
-/** With more conclusions than this they are folded. */
-const MAX_OPEN_CONCLUSIONS = 4;
 
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
@@ -60,7 +58,6 @@ export function benchView(record: AnyRecord, page: Page): View {
     conclusions.length > 1 &&
       h(
         'details',
-        { open: conclusions.length <= MAX_OPEN_CONCLUSIONS },
         h('summary', 'Further conclusions'),
         h('ul', ...conclusions.slice(1).map((c) => h('li', c))),
       ),
@@ -133,7 +130,7 @@ function placementPlan(kernel: BenchKernel): ChartPlan | null {
   const times = (value: number): string => `×${fixed(value, 2)}`;
   return {
     name: `Placements of ${count(threads, 'thread')}`,
-    summary: `Work of ${kernel.kernel}, as a multiple of ${kernel.baseline}; ${percent(kernel.confidence ?? 0.95, 0)} intervals that hold together.`,
+    summary: `Work of ${kernel.kernel}, as a multiple of that of ${describeBaseline(kernel)}; ${percent(kernel.confidence ?? 0.95, 0)} intervals that hold together.`,
     panel: {
       height: 28 * all.length,
       x: {
@@ -176,7 +173,7 @@ function speedPlan(kernels: readonly BenchKernel[]): ChartPlan {
   const times = (value: number): string => `×${fixed(value, 2)}`;
   return {
     name: 'Speed-up of every kernel',
-    summary: `With the most threads of each placement, against ${kernels[0]?.baseline ?? 'the baseline'}.`,
+    summary: `With the most threads of each placement, against ${describeBaseline(kernels[0])}.`,
     panel: {
       height: 20 * kernels.length,
       x: { title: 'speed-up', hasZero: true, label: (x) => `×${x}` },

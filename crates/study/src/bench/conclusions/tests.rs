@@ -162,25 +162,23 @@ fn smt_advice_depends_on_whether_it_adds_or_costs() {
 }
 
 #[test]
-fn without_smt_the_best_and_the_worst_placement_are_advised() {
-    let rows = [
-        (1, "cpu:0", "native", 1.0, 1.0),
-        (2, "one-llc", "native", 1.9, 1.9),
-        (2, "spread", "native", 1.2, 1.2),
-    ];
-    let mut record = bench(
-        vec![kernel("fft", Question::Scaling, &rows)],
-        SmtState::Reported,
-    );
-    record.suite = None;
-    draw_conclusions(&mut record);
-    assert!(
-        record
-            .advice
-            .ends_with("pinwise compare --place one-llc --place spread -- PROGRAM"),
-        "{}",
-        record.advice
-    );
+fn without_smt_the_best_placement_is_advised_against_today_s_or_the_worst() {
+    let check_places = |middle: &str, places: &str| {
+        let rows = [
+            (1, "cpu:0", "native", 1.0, 1.0),
+            (2, "one-llc", "native", 1.9, 1.9),
+            (2, middle, "native", 1.5, 1.5),
+            (2, "spread", "native", 1.2, 1.2),
+        ];
+        let kernel = kernel("fft", Question::Scaling, &rows);
+        let mut record = bench(vec![kernel], SmtState::Reported);
+        record.suite = None;
+        draw_conclusions(&mut record);
+        let end = format!("pinwise compare {places} -- PROGRAM");
+        assert!(record.advice.ends_with(&end), "{}", record.advice);
+    };
+    check_places("os-default", "--place os-default --place one-llc");
+    check_places("compact", "--place one-llc --place spread");
 }
 
 #[test]
@@ -276,6 +274,32 @@ fn the_largest_certain_difference_between_placements_is_named() {
             "read with 2 threads: spread does 52.0 % (46.2–58.3 %) more work than compact.",
             "read: 2 threads at spread do 1.90 (1.90–1.90) times the work of 1, 95 % of linear.",
         ],
+    );
+}
+
+#[test]
+fn the_best_placement_is_compared_with_the_default() {
+    let conclude = |low: f64, high: f64| {
+        let rows = [
+            (1, "os-default", "native", 1.0, 1.0),
+            (2, "os-default", "native", low, high),
+            (2, "spread", "native", 1.9, 1.9),
+            (2, "compact", "native", 1.2, 1.3),
+        ];
+        let mut record = bench(
+            vec![kernel("read", Question::Scaling, &rows)],
+            SmtState::Reported,
+        );
+        draw_conclusions(&mut record);
+        record.conclusions.swap_remove(0)
+    };
+    assert_eq!(
+        conclude(1.7, 1.8),
+        "read with 2 threads: spread does 8.6 % (5.6–11.8 %) more work than os-default, 52.0 % (46.2–58.3 %) more than compact."
+    );
+    assert_eq!(
+        conclude(1.8, 1.95),
+        "read with 2 threads: whether spread does more work than os-default is undecided (−2.6 to +5.6 %); it does 52.0 % (46.2–58.3 %) more than compact."
     );
 }
 
