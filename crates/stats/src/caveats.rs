@@ -33,6 +33,7 @@ mod load;
 mod time;
 
 pub use centres::Centres;
+pub(super) use early::MIN_RUNS_FOR_SAME;
 pub use load::{LoadLevel, LoadLevels};
 
 /// Chance of a false alarm of each test, over all arms.
@@ -448,7 +449,7 @@ impl JudgedContrast {
                 (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
             );
         }
-        let is_few = !self.is_last() && family.blocks() < early::MIN_RUNS_FOR_SAME;
+        let is_few = !self.is_last() && family.blocks() < MIN_RUNS_FOR_SAME;
         let level = match judge {
             Judge::Mean if is_few => OPPOSITE_MEAN_OF_FEW,
             Judge::Mean => OPPOSITE_MEAN,

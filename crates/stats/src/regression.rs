@@ -10,7 +10,7 @@
 
 use super::Responses;
 use super::beside;
-use super::caveats::Circumstances;
+use super::caveats::{Circumstances, MIN_RUNS_FOR_SAME};
 use super::confirm::{Confirmation, Question};
 use super::decision::Decision;
 use super::limit;
@@ -54,6 +54,8 @@ pub struct Regression {
     alone: Confirmation,
     schedule: Schedule,
     looked_at: usize,
+    /// Did the last look only wait for more pairs?
+    is_waiting: bool,
     least: usize,
 }
 
@@ -71,6 +73,7 @@ impl Regression {
             alone: Confirmation::new(2, 0, question),
             schedule: question.schedule(1),
             looked_at: 0,
+            is_waiting: false,
             least: question.least_blocks(1),
         }
     }
@@ -115,21 +118,24 @@ impl Regression {
     }
 
     /// Looks at the pairs whether a look is due or not, as at the end. `None` if no pairs were added
-    /// since the last look.
+    /// since the last look, unless that one waited for pairs that do not follow.
     pub fn look(
         &mut self,
         data: &Responses,
         around: &Circumstances,
         most: usize,
     ) -> Option<RegressionLook> {
-        if data.blocks() <= self.looked_at {
+        let is_awaited = self.is_waiting && most <= data.blocks();
+        if data.blocks() <= self.looked_at && !is_awaited {
             return None;
         }
         self.looked_at = data.blocks();
         let most = most as f64;
         let shared = self.shared.look(data, around, most, Depth::Verdicts)?;
         let alone = self.alone.look(data, around, most, Depth::Verdicts)?;
-        Some(self.judge_look(&shared, alone.contrasts.into_iter().next()))
+        let look = self.judge_look(&shared, alone.contrasts.into_iter().next());
+        self.is_waiting = look.is_early();
+        Some(look)
     }
 
     /// Is the benchmark slower by its CPU time, while its figure is undecided and may have changed
@@ -191,11 +197,20 @@ impl RegressionLook {
         contrast.interval.half_width().is_finite()
     }
 
+    /// Does its verdict wait for more pairs, although its interval would decide it?
+    fn is_early(&self) -> bool {
+        let contrast = self.alone.as_ref().unwrap_or(&self.shared);
+        contrast.caveats.is_early || self.shared.caveats.is_early
+    }
+
     /// The estimated factor by which the number of pairs must grow for a verdict; infinite if more
     /// pairs would not help. It is the same if base and head are exchanged.
     #[must_use]
     pub fn work_factor(&self, delta: f64) -> f64 {
         let contrast = self.alone.as_ref().unwrap_or(&self.shared);
+        if self.is_early() {
+            return (MIN_RUNS_FOR_SAME as f64 / self.pairs as f64).max(1.0);
+        }
         if contrast.caveats.withholds() {
             return f64::INFINITY;
         }

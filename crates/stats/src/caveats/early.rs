@@ -36,7 +36,7 @@ const MIN_OWN_SHARE: f64 = 0.5;
 const MIN_ERRORS_APART: f64 = 2.0;
 /// Two arms are not called the same after fewer runs: if a tenth of the runs is far slower, the
 /// chance that this many runs include none is one in ten (0.9²² = 0.098).
-pub(super) const MIN_RUNS_FOR_SAME: usize = 22;
+pub(crate) const MIN_RUNS_FOR_SAME: usize = 22;
 
 impl JudgedContrast {
     /// Should a verdict before the end wait for some more blocks? A difference may fade, an

@@ -124,6 +124,30 @@ fn the_pairs_still_needed_do_not_depend_on_the_direction() {
     assert!((factor(false) / factor(true) - 1.0).abs() < 1e-6);
 }
 
+/// The last look may come when more pairs still seem possible.
+#[test]
+fn a_pass_that_waits_for_pairs_holds_if_none_follow() {
+    let mut regression = Regression::new(question(), 1);
+    let mut data = Responses::new(2);
+    let mut around = Circumstances::default();
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..20 {
+        let row = [0, 1].map(|_| 0.002 * draw_normal(&mut chance));
+        assert!(data.push(&row));
+        around.slots.push(vec![0, 1]);
+        around.before.push(vec![None, None]);
+        around.load.push(None);
+    }
+    let waiting = regression.look(&data, &around, 200).unwrap();
+    assert_eq!(waiting.standing, Standing::Undecided);
+    assert!(waiting.shared.interval.high < DELTA);
+    let pairs = waiting.work_factor(DELTA) * 20.0;
+    assert!((pairs - 22.0).abs() < 1e-9, "{pairs}");
+    assert_eq!(regression.look(&data, &around, 200), None);
+    let last = regression.look(&data, &around, 20).unwrap();
+    assert_eq!(last.standing, Standing::Passed);
+}
+
 #[test]
 fn a_sure_but_small_slow_down_passes() {
     let mut chance = ChaCha8Rng::seed_from_u64(3);
