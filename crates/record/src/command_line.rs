@@ -207,9 +207,18 @@ pub fn repeat_command(argv: &[String], study: &str, seed: u64) -> Option<String>
 /// without options that write files; `None` if it was not started by a command line.
 #[must_use]
 pub fn renew_command(argv: &[String], study: &str) -> Option<String> {
+    renew_command_with(argv, study, &[])
+}
+
+/// As [`renew_command`], with these options in place of its own.
+#[must_use]
+pub fn renew_command_with(
+    argv: &[String],
+    study: &str,
+    options: &[(&str, String)],
+) -> Option<String> {
     let words = remove_options(&remove_options(argv, &OUTPUT_OPTIONS), &["--seed"]);
-    let mut own = words.iter().take_while(|word| *word != "--").skip(1);
-    own.any(|word| word == study).then(|| shell::line(&words))
+    replace_effort(&words, study, options)
 }
 
 #[cfg(test)]

@@ -89,8 +89,8 @@ pub use change::{
     MachineFact,
 };
 pub use command_line::{
-    CommandRecord, remove_options, renew_command, repeat_command, replace_effort,
-    to_comparison_command,
+    CommandRecord, remove_options, renew_command, renew_command_with, repeat_command,
+    replace_effort, to_comparison_command,
 };
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NotRecommended,

@@ -1,6 +1,6 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
-use super::comparison::{describe_findings, describe_host, format_heading};
+use super::comparison::{describe_findings, describe_host, format_heading, next_step};
 use super::style::{Palette, paragraph, quantity, shorten, table_without, visible, width};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
@@ -54,20 +54,14 @@ pub fn render_gate(record: &GateRecord, palette: Palette) -> String {
 /// The verdict and advice; printed last, next to the prompt.
 fn describe_verdict(record: &GateRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &record.verdict.sentence);
-    let mut text = match record.verdict.decision {
+    let text = match record.verdict.decision {
         GateDecision::Pass => format!("{}\n{sentence}\n", palette.good("PASS")),
         GateDecision::Fail => format!("{}\n{sentence}\n", palette.bad("FAIL")),
         GateDecision::Broken => format!("{}\n{sentence}\n", palette.bad("BROKEN")),
         // The sentence begins with the word.
         _ => format!("{}\n", palette.warn(&sentence)),
     };
-    if !record.verdict.advice.is_empty() {
-        text.push_str(&format!(
-            "{}\n",
-            paragraph("→ ", "  ", &record.verdict.advice)
-        ));
-    }
-    text
+    text + &next_step(&visible(&record.verdict.advice), &[])
 }
 
 /// The benchmarks that need attention first: slower, failed, undecided, then the rest in the

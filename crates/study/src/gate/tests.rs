@@ -659,11 +659,63 @@ fn a_gate_that_fails_says_that_it_was_interrupted() {
     }
     record.benchmarks[1].outcome = GateOutcome::Undecided;
     let describe = |record: &GateRecord| words::describe_verdict(record, &GateDecision::Fail);
-    assert!(describe(&record).ends_with(" 1 undecided."));
+    assert!(describe(&record).ends_with("; encode is undecided."));
     record.stopped = Some(Stopped::Interrupted);
     let sentence = describe(&record);
     assert!(
-        sentence.ends_with(" 1 undecided when interrupted."),
+        sentence.ends_with("; encode is undecided when interrupted."),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_failed_gate_is_repeated_for_the_slower_benchmarks() {
+    let text = include_str!("../../../../tests/data/records/gate.json");
+    let mut record: GateRecord = serde_json::from_str(text).unwrap();
+    let rest = "before after --suite bench.toml --machine sim:builds.toml --budget 60s";
+    let check = |record: &GateRecord, filter: &str| {
+        let repeated = words::repeat_slower(record).unwrap();
+        assert_eq!(repeated, format!("pinwise gate {filter}{rest}"));
+    };
+    check(&record, "--filter '^parse$' ");
+    record.benchmarks[0].name = "parse[a.b]".to_owned();
+    record.benchmarks[1].outcome = GateOutcome::Slower;
+    check(&record, r"--filter '^(parse\[a\.b\]|encode)$' ");
+    for benchmark in &mut record.benchmarks {
+        benchmark.outcome = GateOutcome::Slower;
+    }
+    check(&record, "");
+    record.argv.clear();
+    assert_eq!(words::repeat_slower(&record), None);
+}
+
+/// Keeps what a reader sees of an undecided benchmark while the gate runs.
+#[derive(Default)]
+struct UndecidedRounds(Vec<(String, String)>);
+
+impl Observer for UndecidedRounds {
+    fn round(&mut self, record: &GateRecord) {
+        let undecided = record.benchmarks_with(&GateOutcome::Undecided);
+        let shown = undecided.filter(|b| b.high.is_some_and(|high| high < 1.0 + b.min_effect));
+        self.0
+            .extend(shown.map(|b| (b.standing.clone(), b.sentence.clone())));
+    }
+}
+
+#[test]
+fn a_benchmark_says_why_it_is_undecided_below_its_limit() {
+    let slow = MACHINE.replace("base_s = 0.05\n", "base_s = 1.0\n");
+    let mut machine = SimulatedMachine::from_text("test", &slow, 1).unwrap();
+    let benchmark = PlannedBenchmark {
+        min_effect: 0.1,
+        ..plan_benchmark("same")
+    };
+    let mut rounds = UndecidedRounds::default();
+    run(&plan(vec![benchmark], 600, 1), &mut machine, &mut rounds).unwrap();
+    let (standing, sentence) = rounds.0.first().expect("a look before 22 pairs");
+    assert_eq!(standing, "undecided (too few pairs)");
+    assert!(
+        sentence.contains(", but it takes more pairs to rule out"),
         "{sentence}"
     );
 }

@@ -4,14 +4,21 @@ use std::time::Duration;
 
 use super::measured::Measured;
 use super::{GatePlan, PlannedBenchmark};
-use pinwise_format::{count, duration, percent, percent_range};
+use pinwise_format::{count, duration, join_words, percent, percent_range};
 use pinwise_record::{
     Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped,
+    renew_command, renew_command_with,
 };
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
 /// A sentence names at most this many benchmarks.
 const MAX_NAMED: usize = 3;
+
+/// The standing of a benchmark whose interval would decide it.
+const TOO_FEW_PAIRS: &str = "undecided (too few pairs)";
+/// Why it is undecided all the same.
+const RULED_OUT_BY_MORE: &str =
+    "it takes more pairs to rule out rare slow runs and a change that fades";
 
 /// The sentence on a benchmark that both builds have. Sets `entry.problem` if a caveat withholds its
 /// verdict.
@@ -95,7 +102,15 @@ fn describe_undecided(
     };
     let caveat = verdict::describe_caveat(contrast, &setting);
     entry.problem.clone_from(&caveat);
-    let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
+    let is_early = caveat.is_none() && contrast.caveats.is_early;
+    if is_early {
+        TOO_FEW_PAIRS.clone_into(&mut entry.standing);
+    }
+    let caveat = match caveat {
+        Some(caveat) => format!(", but {caveat}"),
+        None if is_early => format!(", but {RULED_OUT_BY_MORE}"),
+        None => String::new(),
+    };
     let pairs = count(look.pairs, "pair");
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
         format!(", CPU time {}", describe_change(Some(&cpu.effect)))
@@ -183,20 +198,13 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
             if slower.len() > MAX_NAMED {
                 named.push(format!("{} more", slower.len() - MAX_NAMED));
             }
-            let open = match record.stopped {
-                Some(Stopped::Interrupted) => "undecided when interrupted",
-                _ => "undecided",
-            };
-            let rest = [(broken.len(), "could not be judged"), (undecided, open)];
-            let rest = rest.iter().filter(|(number, _)| *number > 0);
-            let rest = rest.map(|(number, what)| format!(" {number} {what}."));
             format!(
-                "{} {} {}: {}.{}",
+                "{} {} {}: {}{}.",
                 of_total(slower.len()),
                 is_or_are(slower.len()),
                 slower[0].metric.worse_word,
                 named.join(", "),
-                rest.collect::<String>()
+                describe_unjudged(record, &broken)
             )
         }
         GateDecision::Broken => {
@@ -237,6 +245,32 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
                 describe_limit(record)
             )
         }
+    }
+}
+
+/// `; render is undecided`: the benchmarks of a failed gate on which there is no verdict.
+fn describe_unjudged(record: &GateRecord, broken: &[&GateBenchmark]) -> String {
+    let undecided: Vec<&GateBenchmark> = record.benchmarks_with(&GateOutcome::Undecided).collect();
+    let verb = if undecided.len() == 1 { "is" } else { "are" };
+    let when = match record.stopped {
+        Some(Stopped::Interrupted) => " when interrupted",
+        _ => "",
+    };
+    let clause = |found: &[&GateBenchmark], what: &str| match found {
+        [] => String::new(),
+        found => format!("; {} {what}", name_or_count(found)),
+    };
+    clause(broken, "could not be judged") + &clause(&undecided, &format!("{verb} undecided{when}"))
+}
+
+/// The names of a few, or how many there are.
+fn name_or_count(found: &[&GateBenchmark]) -> String {
+    match found.len() {
+        few if few <= MAX_NAMED => {
+            let names: Vec<String> = found.iter().map(|entry| entry.name.clone()).collect();
+            join_words(&names)
+        }
+        many => many.to_string(),
     }
 }
 
@@ -306,6 +340,33 @@ pub(super) fn describe_cpu_time(record: &GateRecord) -> String {
     }
 }
 
+/// The command that judges the slower benchmarks again, with a new seed.
+pub(super) fn repeat_slower(record: &GateRecord) -> Option<String> {
+    let slower: Vec<&GateBenchmark> = record.benchmarks_with(&GateOutcome::Slower).collect();
+    // A suite of one, or a long list of names: as it was called.
+    if slower.len() == record.benchmarks.len() || slower.len() > MAX_NAMED {
+        return renew_command(&record.argv, "gate");
+    }
+    let names: Vec<String> = slower.iter().map(|entry| escape(&entry.name)).collect();
+    let pattern = match names.as_slice() {
+        [name] => format!("^{name}$"),
+        names => format!("^({})$", names.join("|")),
+    };
+    renew_command_with(&record.argv, "gate", &[("--filter", pattern)])
+}
+
+/// A name as a regular expression that matches it alone.
+fn escape(name: &str) -> String {
+    let mut pattern = String::new();
+    for c in name.chars() {
+        if r"\.+*?()|[]{}^$".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
 /// Longer efforts are not advised.
 const MAX_EFFORT: Duration = Duration::from_secs(3600);
 
@@ -318,13 +379,16 @@ pub(super) fn write_advice(
 ) -> String {
     match decision {
         GateDecision::Fail => {
-            let change = match (record.base.short_commit(), record.head.short_commit()) {
+            let log = match (record.base.short_commit(), record.head.short_commit()) {
                 (Some(base), Some(head)) if base != head => {
-                    format!("Look at the change: git log -p {base}..{head}.")
+                    format!(", then look at git log -p {base}..{head}")
                 }
-                _ => "Look at the change.".to_owned(),
+                _ => String::new(),
             };
-            format!("{change} A real slowdown shows up again when the gate is repeated.")
+            match repeat_slower(record) {
+                Some(command) => format!("Repeat it to confirm the slowdown{log}: {command}"),
+                None => format!("Repeat the gate to confirm the slowdown{log}."),
+            }
         }
         GateDecision::Broken => {
             let rest = match record.stopped {

@@ -124,7 +124,9 @@ function changePlan(
     ),
     0.01,
   );
-  const caption = `The dashed line in a row is its smallest effect.${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
+  const limits = new Set(lines.map(limitText));
+  const shared = limits.size === 1 ? [...limits][0] : '';
+  const caption = `${shared ? `The dashed line is the smallest effect, ${shared}.` : 'The dashed line in a row is its smallest effect.'}${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
   return {
     name: `Change against ${base}`,
     summary: `${summariseOutcomes(lines)} ${caption}`,
@@ -136,7 +138,11 @@ function changePlan(
         title: 'Benchmark',
         names: lines.map((l) => l.name),
         words: lines.map((l) => [
-          [l.change, l.word, l.limit && `(smallest effect ${limitText(l)})`]
+          [
+            l.change,
+            l.word,
+            !shared && l.limit && `(smallest effect ${limitText(l)})`,
+          ]
             .filter(Boolean)
             .join('  '),
           l.word,
