@@ -38,7 +38,7 @@ pub(super) fn format_programs_table(joint: &JointRecord) -> String {
         rows.map(shown).collect(),
     );
     format!(
-        "{table}  {} searched in {}.\n",
+        "{table}  The joint cost is their geometric mean by weight. {} searched in {}.\n",
         count(joint.plans, "joint placement"),
         count(joint.rounds, "round"),
     )

@@ -37,7 +37,7 @@ pub(super) fn complete_record(
             .findings
             .retain(|finding| finding.check != "too_few_blocks");
         record.verdict.sentence = format!(
-            "Undecided: interrupted after {} of the search. {} cost least so far; no fresh round \
+            "Undecided: interrupted after {} of the search. {} cost least so far; no new round \
              confirms it.",
             count(joint.rounds, "round"),
             record.arms[1].name,
@@ -142,7 +142,7 @@ fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, St
         }
     });
     let is_better = contrast.is_some_and(|contrast| contrast.ratio < 1.0);
-    let pairs = count(record.blocks, "fresh pair");
+    let pairs = format!("{} of new runs", count(record.blocks, "pair"));
     let plan = &record.arms[1].name;
     let (kind, sentence) = match (default, placed, verdict) {
         (LimitState::Broken | LimitState::Open, LimitState::Held, _) => (

@@ -1,5 +1,6 @@
 // The programs of a joint plan: where each runs, and its figure without and with that.
 
+import { h } from '../../dom';
 import { fixed, quantity } from '../../format';
 import type { Comparison, JointProgramRecord } from '../../records';
 import { cpuStrip } from '../../strip';
@@ -14,7 +15,8 @@ export function jointPart(record: Comparison): HTMLElement | null {
   return section(
     'Programs',
     tableElement({
-      caption: `Medians and their change, with os-default and in the best of ${record.joint?.plans ?? 0} joint placements tried. The joint cost, their geometric mean by weight, is compared pair by pair, which these medians do not show`,
+      caption:
+        'Medians. Their geometric mean by weight is the joint cost, compared pair by pair; weight 0: only the limit counts',
       columns: [
         'Program',
         'Placement',
@@ -34,6 +36,16 @@ export function jointPart(record: Comparison): HTMLElement | null {
       ]),
     }),
   );
+}
+
+/** With more programs than this, their medians are folded below an interval that decides nothing. */
+const MAX_OPEN_PROGRAMS = 3;
+
+export function undecidedJointPart(record: Comparison): HTMLElement | null {
+  const part = jointPart(record);
+  return part && (record.joint?.programs?.length ?? 0) > MAX_OPEN_PROGRAMS
+    ? h('details', h('summary', 'Each program'), part)
+    : part;
 }
 
 function valueText(

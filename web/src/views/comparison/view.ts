@@ -42,7 +42,7 @@ import {
   metricName,
   ratioPlan,
 } from './charts';
-import { jointPart } from './joint';
+import { jointPart, undecidedJointPart } from './joint';
 import {
   FAILED,
   type Letter,
@@ -109,10 +109,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   const all = joinParts<ShownComparison>('article.comparison', [
     isJoint ? answer : joinParts('div.answer', [answer, where]),
     rebuiltOnChange(({ record }) => [
-      // Medians of each program compete with an interval that decides nothing.
-      isJoint &&
-        isUndecided(record) &&
-        h('details', h('summary', 'Each program'), jointPart(record)),
+      isJoint && isUndecided(record) && undecidedJointPart(record),
     ]),
     rebuiltOnChange((now) => verdictNotes(now.record, now.lines)),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
