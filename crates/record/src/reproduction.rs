@@ -39,6 +39,9 @@ pub struct Reproduction {
 pub struct ClaimCounts {
     /// Reproduced as reported.
     pub reproduced: usize,
+    /// As reported, where the report gives no exact figure.
+    #[serde(default)]
+    pub consistent: usize,
     /// A different result.
     pub contradicted: usize,
     /// Used to set a parameter, or not predicted by any mechanism: neither reproduced nor
@@ -81,6 +84,8 @@ pub struct ExperimentRecord {
 pub enum ClaimVerdict {
     /// Reproduced.
     Reproduced,
+    /// The result agrees with a report that gives no exact figure.
+    Consistent,
     /// The figure was used to set a parameter, or nothing predicts it.
     Given,
     /// It cannot be tested here, or the result is undecided.
@@ -132,12 +137,15 @@ impl Reproduction {
     #[must_use]
     pub fn verdict(&self) -> String {
         let counts = &self.counts;
-        let tried = counts.reproduced + counts.contradicted;
+        let tried = counts.reproduced + counts.consistent + counts.contradicted;
         let how = if self.simulated { " in simulation" } else { "" };
         let mut sentence = format!(
             "{} of {tried} testable claims reproduced{how}",
             counts.reproduced
         );
+        if counts.consistent > 0 {
+            sentence += &format!(", {} consistent with vague figures", counts.consistent);
+        }
         if counts.given > 0 {
             sentence += &format!("; {} were inputs", counts.given);
         }

@@ -70,12 +70,13 @@ fn describe_experiment(experiment: &ExperimentRecord, palette: Palette) -> Strin
 fn describe_claim(claim: &ClaimRecord, palette: Palette) -> String {
     let word = match claim.verdict {
         ClaimVerdict::Reproduced => "reproduced",
+        ClaimVerdict::Consistent => "consistent",
         ClaimVerdict::Contradicted => "contradicted",
         ClaimVerdict::Given => "given",
         ClaimVerdict::NotHere => "not here",
     };
     let mark = match claim.verdict {
-        ClaimVerdict::Reproduced => palette.good(word),
+        ClaimVerdict::Reproduced | ClaimVerdict::Consistent => palette.good(word),
         ClaimVerdict::Contradicted => palette.bad(word),
         ClaimVerdict::Given | ClaimVerdict::NotHere => palette.faint(word),
     };

@@ -293,6 +293,7 @@ fn close_record(mut record: Reproduction) -> Reproduction {
         for claim in &experiment.claims {
             *match claim.verdict {
                 ClaimVerdict::Reproduced => &mut counts.reproduced,
+                ClaimVerdict::Consistent => &mut counts.consistent,
                 ClaimVerdict::Contradicted => &mut counts.contradicted,
                 ClaimVerdict::Given => &mut counts.given,
                 ClaimVerdict::NotHere => &mut counts.not_here,

@@ -53,6 +53,8 @@ pub(super) enum Judge {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
     record: ClaimRecord,
+    /// Does the report give no exact figure?
+    is_vague: bool,
 }
 
 impl Claim {
@@ -72,6 +74,15 @@ impl Claim {
                 verdict: ClaimVerdict::NotHere,
                 why: String::new(),
             },
+            is_vague: false,
+        }
+    }
+
+    /// A claim for which the report gives no exact figure, such as `about 1.2 s`.
+    pub(super) fn vague(claim: impl Into<String>, reported: impl Into<String>) -> Self {
+        Self {
+            is_vague: true,
+            ..Self::new(claim, reported)
         }
     }
 
@@ -142,7 +153,7 @@ impl Claim {
             ),
             Judge::Direction => (false, "another direction".to_owned()),
         };
-        self.finish(verdict(holds), &why)
+        self.decide(holds, &why)
     }
 
     /// Judges the claim by a condition on the result.
@@ -153,7 +164,7 @@ impl Claim {
         why: &str,
     ) -> ClaimRecord {
         self.record.measured = Some(measured.into());
-        self.finish(verdict(holds), why)
+        self.decide(holds, why)
     }
 
     fn add_result(&mut self, result: ClaimResult) {
@@ -168,18 +179,19 @@ impl Claim {
         record.measured_high = Some(result.high);
     }
 
+    fn decide(self, holds: bool, why: &str) -> ClaimRecord {
+        let verdict = match holds {
+            true if self.is_vague => ClaimVerdict::Consistent,
+            true => ClaimVerdict::Reproduced,
+            false => ClaimVerdict::Contradicted,
+        };
+        self.finish(verdict, why)
+    }
+
     fn finish(mut self, verdict: ClaimVerdict, why: &str) -> ClaimRecord {
         self.record.verdict = verdict;
         why.clone_into(&mut self.record.why);
         self.record
-    }
-}
-
-const fn verdict(holds: bool) -> ClaimVerdict {
-    if holds {
-        ClaimVerdict::Reproduced
-    } else {
-        ClaimVerdict::Contradicted
     }
 }
 
@@ -230,6 +242,17 @@ mod tests {
         check(-0.8, -15.0, Judge::Direction, Reproduced);
         check(5.0, 0.4, Judge::Direction, Contradicted);
         check(-0.5, 0.5, Judge::Within(3.0), Reproduced);
+    }
+
+    #[test]
+    fn a_vague_figure_is_at_most_consistent() {
+        let judged = |value| {
+            let claim = Claim::vague("x", "about 1.2 s").with_figure(1.2, "s");
+            let result = ClaimResult::exactly(value);
+            claim.judge_figure(result, Judge::Within(0.2)).verdict
+        };
+        assert_eq!(judged(1.2), ClaimVerdict::Consistent);
+        assert_eq!(judged(1.5), ClaimVerdict::Contradicted);
     }
 
     #[test]

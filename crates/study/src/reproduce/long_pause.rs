@@ -133,7 +133,7 @@ fn judge_blind_gap(pause_ns: f64) -> Vec<ClaimRecord> {
     let gap = wait_of(&NETFX_AWARELOCK, 24, pause_ns).blind_gap(pause_ns);
     let ms = gap.as_secs_f64() * 1e3;
     vec![
-        Claim::new(
+        Claim::vague(
             "worst late wake-up, from the last round's length",
             "several ms",
         )
@@ -183,7 +183,7 @@ fn judge_old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
                 let claim = Claim::new(claim, "2.2 to 2.3 s").with_figure(2.25, "s");
                 claim.judge_figure(result, Judge::Within(0.1))
             } else {
-                let claim = Claim::new(claim, "about 1.2 s").with_figure(1.2, "s");
+                let claim = Claim::vague(claim, "about 1.2 s").with_figure(1.2, "s");
                 claim.judge_figure(result, Judge::Within(ABOUT_S))
             }
         })
@@ -196,7 +196,7 @@ fn judge_new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
     DELAYS
         .map(|delay| {
             let time = producer_consumer(delay).total_when_parking(spin, WAKE);
-            Claim::new(
+            Claim::vague(
                 format!("repaired, a sender every {delay} ms"),
                 "about 1.2 s",
             )

@@ -53,7 +53,7 @@ pub(super) fn run_experiments(
             judge_cells(&record, 1, |delay_ms| {
                 let claim = format!("repaired, a sender every {delay_ms} ms");
                 (
-                    Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+                    Claim::vague(claim, "about 1.2 s").with_figure(1.2, "s"),
                     ABOUT_S,
                 )
             }),
@@ -88,14 +88,14 @@ fn old_claim(delay_ms: f64) -> (Claim, f64) {
         )
     } else {
         (
-            Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+            Claim::vague(claim, "about 1.2 s").with_figure(1.2, "s"),
             ABOUT_S,
         )
     }
 }
 
 fn claim_not_here(why: &str) -> Vec<ClaimRecord> {
-    let claim = Claim::new(
+    let claim = Claim::vague(
         "a sender every 1 to 9 ms",
         "2.2 s at 1 and 2 ms, else about 1.2 s",
     );

@@ -32,7 +32,8 @@ fn simulations_contradict_no_claim() {
                 "{seed}: {claim:?}"
             );
         }
-        assert!(record.counts.reproduced >= 20, "{:?}", record.counts);
+        let counts = record.counts;
+        assert!(counts.reproduced + counts.consistent >= 20, "{counts:?}");
         assert!(record.counts.given >= 10 && record.counts.not_here == 0);
         assert_eq!(record.reports.len(), 5);
         for (report, described) in REPORTS.iter().zip(&record.reports) {
@@ -114,7 +115,7 @@ fn claims_that_cannot_be_tested_here_are_named() {
         .iter()
         .find(|c| c.claim == "on two cores about double")
         .unwrap();
-    assert_eq!(double.verdict, ClaimVerdict::Reproduced, "{double:?}");
+    assert_eq!(double.verdict, ClaimVerdict::Consistent, "{double:?}");
     let siblings = claims
         .iter()
         .find(|c| c.claim.starts_with("on siblings"))

@@ -47,3 +47,23 @@ test('untested claims say why', () => {
     'c: – ()',
   ]);
 });
+
+test('claims that differ in a number alone share a row', () => {
+  const claims = [3, 4, 5].map((ms) => ({
+    claim: `a sender every ${ms} ms`,
+    reported: 'about 1.2 s',
+    measured: `1.${ms} s`,
+    measured_value: 1 + ms / 10,
+    tolerance: '0.25 s',
+    verdict: 'consistent' as const,
+  }));
+  expect(claimRows([{ claims }]).slice(1)).toEqual([
+    [
+      '– a sender every 3 to 5 ms',
+      'about\u00a01.2\u00a0s',
+      '1.3\u00a0s\u00a0to\u00a01.5\u00a0s',
+      '0.25 s',
+      '≈\u00a0consistent',
+    ],
+  ]);
+});
