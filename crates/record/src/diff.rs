@@ -3,8 +3,9 @@
 //!
 //! Compares records, so that machines from any source can be compared. It does not judge which of
 //! two machines is right. Numbers of units are not compared, because they depend on how CPUs are
-//! counted; which CPUs share a unit is compared.
+//! counted; which CPUs share a unit is compared. A host's name is no difference.
 
+mod conclude;
 mod measured;
 mod topology;
 
@@ -20,6 +21,15 @@ use super::TopologyRecord;
 pub struct TopologyDiff {
     /// Sources of A and B.
     pub between: [String; 2],
+    /// Names of the machines A and B; `null` if unknown.
+    #[serde(default)]
+    pub hosts: [Option<String>; 2],
+    /// The difference that matters most to the placement of threads, in a sentence.
+    #[serde(default)]
+    pub sentence: String,
+    /// What to do next.
+    #[serde(default)]
+    pub advice: String,
     /// Is there no difference?
     pub same: bool,
     /// Differences, the most important first.
@@ -100,6 +110,9 @@ impl TopologyDiff {
         differences.sort_by_key(rank_importance);
         Self {
             between: names.map(str::to_owned),
+            hosts: [a, b].map(|side| side.machine.hostname.clone()),
+            sentence: conclude::describe_most_important(&differences, a, b),
+            advice: conclude::advise(a, b),
             same: differences.is_empty(),
             differences,
             not_compared,
@@ -115,7 +128,7 @@ fn explain_single_measurement(one: &str, other: &str) -> String {
 /// all, then its CPUs, how they are connected, their latencies, and names that may explain the
 /// rest.
 fn rank_importance(difference: &Difference) -> usize {
-    const ORDER: [&str; 23] = [
+    const ORDER: [&str; 22] = [
         "contradiction",
         "cpu_model",
         "arch",
@@ -138,7 +151,6 @@ fn rank_importance(difference: &Difference) -> usize {
         "memory",
         "microcode",
         "kernel",
-        "hostname",
     ];
     let rank = ORDER.iter().position(|what| *what == difference.what);
     rank.unwrap_or(ORDER.len())
@@ -155,7 +167,6 @@ fn describe_name(what: &str, level: Option<&str>) -> String {
         "cpu_model" => "processor",
         "cpu_signature" => "family/model/stepping",
         "drift" => "changes while watched",
-        "hostname" => "host name",
         "kinds" => "kinds of CPUs",
         "latency" => return format!("latency within a {level}"),
         "measured_level" => return format!("{level}s, measured"),

@@ -1,6 +1,7 @@
 //! The differences between two machines, as text.
 
-use super::style::{Palette, paragraph};
+use super::comparison::next_step;
+use super::style::{Palette, paragraph, visible};
 use pinwise_format::count;
 use pinwise_record::TopologyDiff;
 
@@ -8,18 +9,22 @@ use pinwise_record::TopologyDiff;
 #[must_use]
 pub fn render_topology_diff(record: &TopologyDiff, palette: Palette) -> String {
     let mut text = String::new();
-    for (side, name) in ["A", "B"].into_iter().zip(&record.between) {
-        let line = paragraph(&format!("{side}: "), "   ", name);
+    let sides = record.between.iter().zip(&record.hosts);
+    for (side, (name, host)) in ["A", "B"].into_iter().zip(sides) {
+        let host = host.iter().map(|host| format!("{host}, "));
+        let named = host.collect::<String>() + name;
+        let line = paragraph(&format!("{side}: "), "   ", &named);
         text.push_str(&format!("{}\n", palette.faint(&line)));
     }
     text.push('\n');
     if record.differences.is_empty() {
-        text.push_str(&palette.good("No difference."));
+        text.push_str("No difference.\n");
     } else {
-        let heading = count(record.differences.len(), "difference");
-        text.push_str(&palette.strong(&heading));
+        text.push_str(&format!(
+            "{}\n",
+            count(record.differences.len(), "difference")
+        ));
     }
-    text.push('\n');
     for difference in &record.differences {
         let line = paragraph("  • ", "    ", &difference.sentence);
         text.push_str(&format!("{line}\n"));
@@ -28,5 +33,7 @@ pub fn render_topology_diff(record: &TopologyDiff, palette: Palette) -> String {
         let line = paragraph("  ! ", "    ", sentence);
         text.push_str(&format!("{}\n", palette.warn(&line)));
     }
-    text
+    let sentence = palette.strong(&paragraph("", "", &visible(&record.sentence)));
+    let next = next_step(&visible(&record.advice), &[]);
+    format!("{text}\n{sentence}\n{next}")
 }

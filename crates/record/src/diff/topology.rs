@@ -68,17 +68,15 @@ fn compare_identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
             b.microcode.clone(),
         ),
         ("kernel", "kernel", a.kernel.clone(), b.kernel.clone()),
-        (
-            "hostname",
-            "host name",
-            a.hostname.clone(),
-            b.hostname.clone(),
-        ),
     ];
     let differing = names.into_iter().filter(|(_, _, in_a, in_b)| in_a != in_b);
     differing
         .map(|(what, noun, in_a, in_b)| {
             let shown = |value: &Option<String>| match value {
+                // The rest describes the simulated machine.
+                Some(text) if what == "cpu_model" && text.starts_with("simulated '") => {
+                    "simulated".to_owned()
+                }
                 Some(text) => text.clone(),
                 None if what == "hypervisor" => "none".to_owned(),
                 None => "unknown".to_owned(),
@@ -88,7 +86,8 @@ fn compare_identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
                 shown(&in_a),
                 shown(&in_b)
             );
-            Difference::new(what, None, json!(in_a), json!(in_b), sentence)
+            let values = [&in_a, &in_b].map(shown);
+            Difference::new(what, None, json!(in_a), json!(in_b), sentence).with_values(values)
         })
         .collect()
 }

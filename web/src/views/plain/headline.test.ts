@@ -65,7 +65,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'B has 16 CPUs, A has 2: they differ in 12 ways; 7 more unknown in one.',
+    'B has 16 CPUs, 8 cores and 2 last-level caches; A has 2 CPUs, 2 cores and 1 last-level cache.',
     'pinwise topology --measure',
   ],
 };

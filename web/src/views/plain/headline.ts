@@ -5,6 +5,7 @@ import { nameCpus } from '../../cpus';
 import { items, number, text, texts } from '../../fields';
 import { change, count, percent, quantity, seconds, span } from '../../format';
 import type { NamedCommand } from '../../headline';
+import { splitAdvice } from '../../method';
 import type * as Records from '../../records';
 import type { AnyRecord } from '../../source';
 import { shellWords } from '../../words';
@@ -225,25 +226,10 @@ function composeRules({ rules, file }: Records.RulesRecord): Headline {
   ];
 }
 
-function composeTopologyDiff(record: Records.TopologyDiff): Headline {
-  const all = items(record.differences);
-  const real = all.filter((one) => !one.is_unknown).length;
-  const cpus = all.find(
-    ({ what, level }) => what === 'counts' && level === 'cpu',
-  );
-  const unknown = all.length - real;
-  const counts = cpus
-    ? `B has ${count(number(cpus.b), 'CPU')}, A has ${number(cpus.a) ?? '–'}: they`
-    : 'A and B';
-  return [
-    all.length > 0
-      ? `${counts} differ in ${count(real, 'way')}${unknown > 0 ? `; ${unknown} more unknown in one` : ''}.`
-      : `A and B ${record.same ? 'are the same' : 'could not be compared'}.`,
-    texts(record.not_compared).length > 0
-      ? ['Measure both machines', 'pinwise topology --measure']
-      : ['See what placement is worth on each', 'pinwise compare -- PROGRAM'],
-  ];
-}
+const composeTopologyDiff = (record: Records.TopologyDiff): Headline => [
+  text(record.sentence) || 'This record has no conclusion.',
+  splitAdvice(text(record.advice)),
+];
 
 /** By the schema's name. */
 const COMPOSERS: Readonly<Record<string, (record: never) => Headline>> = {

@@ -78,11 +78,15 @@ export function fleetStatusPart({
 export function topologyDiffParts(record: Records.TopologyDiff): HTMLElement[] {
   const all = items(record.differences);
   const unknown = all.filter((one) => one.is_unknown);
-  const [a, b] = texts(record.between);
+  const [a, b] = [0, 1].map((side) =>
+    [record.hosts?.[side], record.between?.[side] ?? '?']
+      .filter(Boolean)
+      .join(', '),
+  );
   const heads = ['', 'A', 'B'].map((name) => h('th', { scope: 'col' }, name));
   const known = all.filter((one) => !one.is_unknown);
   const table = scrollBox(
-    `A: ${a ?? '?'}, B: ${b ?? '?'}`,
+    `A: ${a}. B: ${b}.`,
     heads,
     h(
       'tbody',
