@@ -322,6 +322,7 @@ impl NodeFolder {
             let record = found.is_some().then_some(id);
             let (mut step, end) = read_step(folder, name, record, &attempts, &mut unusable);
             step.verdict = found.and_then(|found| found.verdict.clone());
+            step.changes = found.map_or_else(Vec::new, |found| found.changes.clone());
             last_end = last_end.max(end);
             steps.push(step);
             if let Some(found) = found {
@@ -437,6 +438,7 @@ fn read_step(
         state: StepState::Missing,
         record: None,
         verdict: None,
+        changes: Vec::new(),
         attempt: newest,
         why: None,
         elapsed_s: None,

@@ -347,6 +347,7 @@ fn missing_and_doubtful_records_are_findings() {
             record: None,
             attempt: 1,
             verdict: None,
+            changes: Vec::new(),
             why: (number == 1).then(|| "timed out".to_owned()),
             elapsed_s: None,
         }];

@@ -8,7 +8,9 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 pub use diff::{FleetAttribution, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
-pub use node::{CLOCK_TOLERANCE_S, FleetNode, NodeFigure, NodeStep, StepResult, StepState};
+pub use node::{
+    CLOCK_TOLERANCE_S, FleetNode, NodeFigure, NodeStep, StepChange, StepResult, StepState,
+};
 pub use report::{FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 pub use status::{FleetStatus, NodeState, NodeStatus};
 

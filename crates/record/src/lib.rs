@@ -111,7 +111,7 @@ pub use fleet::{
     CLOCK_TOLERANCE_S, FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange,
     FleetGroup, FleetJob, FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange,
     FleetSide, FleetStatus, FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind,
-    PlantedFault, StepResult, StepState,
+    PlantedFault, StepChange, StepResult, StepState,
 };
 pub use gate::{
     BuildRecord, GateBenchmark, GateCpuTime, GateDecision, GateLink, GatePair, GatePlanRecord,

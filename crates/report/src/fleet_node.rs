@@ -6,7 +6,7 @@ use super::Palette;
 use super::comparison::render_answer;
 use super::style::{paragraph, quantity, table};
 use pinwise_format::{count, grouped, seconds};
-use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepState};
+use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepChange, StepState};
 
 /// The most names in one line.
 const MAX_NAMES: usize = 8;
@@ -104,6 +104,11 @@ pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
             format_step_rows(&record.steps),
         );
     }
+    let changes: Vec<_> = record.steps.iter().flat_map(list_changes).collect();
+    if !changes.is_empty() {
+        out += "\nChanges\n";
+        out += &table(&["step", "change of", "change", "interval", ""], changes);
+    }
     if !record.figures.is_empty() {
         out += "\nFigures\n";
         out += &table(
@@ -118,6 +123,19 @@ pub fn render_fleet_node(record: &FleetNode, palette: Palette) -> String {
         }
     }
     out + &render_answer(&record.answer, palette)
+}
+
+/// What a step compared, a row each.
+fn list_changes(step: &NodeStep) -> impl Iterator<Item = Vec<String>> {
+    step.changes.iter().map(|change| {
+        let StepChange {
+            of,
+            change,
+            interval,
+            standing,
+        } = change.clone();
+        vec![step.name.clone(), of, change, interval, standing]
+    })
 }
 
 fn format_step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
@@ -215,6 +233,7 @@ mod tests {
             record: why.is_none().then(|| format!("f.n1.{name}")),
             attempt: 1,
             verdict: None,
+            changes: Vec::new(),
             why: why.map(str::to_owned),
             elapsed_s: Some(12.0),
         };

@@ -11,6 +11,7 @@ fn make_snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) 
         record: None,
         attempt: 1,
         verdict: None,
+        changes: Vec::new(),
         why: (state == StepState::Failed).then(|| "no room".to_owned()),
         elapsed_s: None,
     };

@@ -89,6 +89,7 @@ impl<'a> Node<'a> {
             state: StepState::Done,
             record: None,
             verdict: None,
+            changes: Vec::new(),
             attempt: 1,
             why: None,
             elapsed_s: None,

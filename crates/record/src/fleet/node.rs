@@ -57,12 +57,48 @@ pub struct NodeStep {
     /// The verdict of its record, as the history lists it; `null` if it has none.
     #[serde(default)]
     pub verdict: Option<String>,
+    /// What it compared, if its record is a comparison.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<StepChange>,
     /// Number of the attempt that ran it, from 1.
     pub attempt: u32,
     /// Why it failed; `null` if it did not.
     pub why: Option<String>,
     /// How long it took, seconds.
     pub elapsed_s: Option<f64>,
+}
+
+/// A change that a step measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StepChange {
+    /// What is compared with what: `one-core against os-default`.
+    pub of: String,
+    /// The change of the metric: `+0.3 %`.
+    pub change: String,
+    /// Its interval; empty with too few runs.
+    pub interval: String,
+    /// Its verdict, in a word of the metric: `undecided`.
+    pub standing: String,
+}
+
+impl StepChange {
+    fn list(record: &AnyRecord) -> Vec<Self> {
+        let AnyRecord::Comparison(comparison) = record else {
+            return Vec::new();
+        };
+        let changes = comparison.contrasts.iter().map(|contrast| {
+            let mut arms = comparison.arms.iter();
+            let arm = arms.find(|arm| arm.name == contrast.arm);
+            Self {
+                of: format!("{} against {}", contrast.arm, contrast.baseline),
+                change: contrast.effect.text.clone(),
+                interval: contrast.effect.interval.clone(),
+                standing: arm.map_or_else(String::new, |arm| arm.standing.clone()),
+            }
+        });
+        changes.collect()
+    }
 }
 
 /// How a step ended.
@@ -103,6 +139,8 @@ pub struct StepResult {
     pub figures: Vec<NodeFigure>,
     /// Its verdict; `None` if it has none.
     pub verdict: Option<String>,
+    /// What it compared.
+    pub changes: Vec<StepChange>,
 }
 
 impl StepResult {
@@ -118,11 +156,13 @@ impl StepResult {
             low: figure.low,
             high: figure.high,
         });
-        let entry = AnyRecord::read(body).ok().and_then(|record| record.entry());
+        let record = AnyRecord::read(body).ok();
+        let entry = record.as_ref().and_then(AnyRecord::entry);
         let verdict = entry.map(|entry| entry.verdict);
         Self {
             figures: figures.collect(),
             verdict: verdict.filter(|verdict| !verdict.is_empty()),
+            changes: record.as_ref().map_or_else(Vec::new, StepChange::list),
         }
     }
 }
@@ -195,6 +235,7 @@ mod tests {
             state,
             record: None,
             verdict: Some(format!("The {name} are right.")),
+            changes: Vec::new(),
             attempt: 1,
             why: None,
             elapsed_s: None,
@@ -214,6 +255,24 @@ mod tests {
         };
         node.conclude();
         node.answer
+    }
+
+    #[test]
+    fn a_comparison_has_the_changes_of_its_arms() {
+        let body = include_str!("../../../../tests/data/records/comparison-undecided.json");
+        let found = StepResult::from_json("gzip", body).changes;
+        let comparison: crate::Comparison = serde_json::from_str(body).unwrap();
+        let contrast = &comparison.contrasts[0];
+        assert_eq!(found.len(), comparison.contrasts.len());
+        assert_eq!(
+            found[0],
+            StepChange {
+                of: format!("{} against {}", contrast.arm, contrast.baseline),
+                change: contrast.effect.text.clone(),
+                interval: contrast.effect.interval.clone(),
+                standing: "undecided".to_owned(),
+            }
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import {
+  changeRows,
   describeClock,
   nodeOutliers,
   figureRows,
@@ -119,4 +120,17 @@ describe('a node', () => {
     expect(describeClock(-120)).toBe('120 s behind');
     expect([describeClock(0.3), describeClock(null)]).toEqual(['', '']);
   });
+});
+
+test('what a step compared is named with its interval', () => {
+  const change = {
+    of: 'one-core against os-default',
+    change: '+0.3 %',
+    interval: '',
+    standing: 'undecided',
+  };
+  const steps = [{ name: 'gzip', changes: [change] }, { name: 'b' }];
+  expect(changeRows(node({ steps }))).toEqual([
+    ['gzip · one-core against os-default', '+0.3 %', '–', 'undecided'],
+  ]);
 });

@@ -5,7 +5,7 @@ import { change, count, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { withLabels, sortedEntries } from '../fleet-report/record';
-import { items } from '../../fields';
+import { items, text } from '../../fields';
 import { filterMap } from '../../lists';
 import { finite } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
@@ -116,6 +116,17 @@ export function figureRows(
   );
   return rows.sort((a, b) => Number(!a[5]!.text) - Number(!b[5]!.text));
 }
+
+/** What its steps compared: "gzip · one-core against os-default", with its interval. */
+export const changeRows = (node: FleetNode): string[][] =>
+  items(node.steps).flatMap((step) =>
+    items(step.changes).map(({ of, change, interval, standing }) => [
+      `${text(step.name)} · ${text(of)}`,
+      text(change),
+      text(interval) || '–',
+      text(standing),
+    ]),
+  );
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */
 export function describeClock(ahead: Maybe<number>): string {

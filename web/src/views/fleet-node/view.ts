@@ -16,6 +16,7 @@ import type { Page, View } from '../../view';
 import { facts, hostFacts, section, recordLink, shellWords } from '../../words';
 import { missingReport, loadReport } from '../fleet-report/at-hand';
 import {
+  changeRows,
   describeClock,
   nodeOutliers,
   figureRows,
@@ -63,6 +64,7 @@ function draw(
     // The verdict of a single step is the headline.
     items(node.steps).length > 1 && section('What ran', stepTable(node, page)),
     ...verdictLinks(node, page),
+    changesTable(node),
     figuresPart(node, group, outliers),
     h(
       'details',
@@ -138,6 +140,22 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
       step.why ?? '',
     ]),
   });
+}
+
+/** What its steps compared; null if nothing. */
+function changesTable(node: FleetNode): HTMLElement | null {
+  const rows = changeRows(node);
+  return rows.length === 0
+    ? null
+    : tableElement({
+        caption: 'What its steps compared, run by run',
+        columns: [
+          'Change of',
+          ...numberColumns('Change', 'Interval'),
+          'Verdict',
+        ],
+        rows,
+      });
 }
 
 function figuresPart(
