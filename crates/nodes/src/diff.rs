@@ -18,7 +18,8 @@ use crate::nodes::{Figure, Nodes};
 use crate::population::median;
 use crate::side::{Side, is_near_centre, list_figures, match_figures};
 use crate::words::{describe_change, join_names};
-use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
+use pinwise_format::count;
+use pinwise_record::{Direction, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjust_p_values;
 use pinwise_stats::separate::ln_choose;
@@ -129,6 +130,7 @@ fn compare_figure(
         step: in_a.step.clone(),
         name: in_a.name.clone(),
         unit: in_a.unit.clone(),
+        better: find_better(&in_a.unit),
         a: typical_a,
         b: typical_b,
         ratio,
@@ -234,7 +236,8 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
     let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if differing.is_empty() {
         return format!(
-            "B differs from A by 1 % or more with certainty in none of {figures} figures."
+            "No change of 1 % or more is confirmed in {}.",
+            count(figures, "figure")
         );
     }
     let largest: Vec<String> = differing
@@ -251,12 +254,19 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
 
 /// Words for more and less of a unit.
 fn name_direction(unit: &str) -> (&'static str, &'static str) {
+    match find_better(unit) {
+        Some(Direction::Lower) => ("longer", "shorter"),
+        Some(_) => ("faster", "slower"),
+        None => ("greater", "smaller"),
+    }
+}
+
+/// Which direction of a figure is better: less of a time, more of a rate.
+fn find_better(unit: &str) -> Option<Direction> {
     let is_time = matches!(unit, "s" | "ms" | "µs" | "us" | "ns" | "ps" | "cycles");
-    if is_time {
-        ("longer", "shorter")
-    } else if unit.ends_with("/s") || unit.ends_with("Hz") {
-        ("faster", "slower")
-    } else {
-        ("greater", "smaller")
+    let is_rate = unit.ends_with("/s") || unit.ends_with("Hz");
+    match is_time {
+        true => Some(Direction::Lower),
+        false => is_rate.then_some(Direction::Higher),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::AttributionRecord;
+use crate::{AttributionRecord, Direction};
 
 /// One group of machines against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +70,9 @@ pub struct FleetFigureChange {
     pub name: String,
     /// Unit.
     pub unit: String,
+    /// Is less of it better, or more? `null` if its unit does not say.
+    #[serde(default)]
+    pub better: Option<Direction>,
     /// Median of A.
     pub a: f64,
     /// Median of B.

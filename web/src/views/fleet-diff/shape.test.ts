@@ -5,7 +5,14 @@ import { expect, test } from 'vitest';
 import { attributionTable } from '../profile/attribution';
 import type { FleetAttribution, FleetFigureChange } from '../../records';
 import { withLabels } from '../fleet-report/record';
-import { chooseDrawn, describeIntervals, differs, largestFirst } from './shape';
+import {
+  betterMark,
+  chooseDrawn,
+  describeIntervals,
+  describeSides,
+  differs,
+  largestFirst,
+} from './shape';
 
 const figures = withLabels<FleetFigureChange>(
   [
@@ -87,12 +94,28 @@ test('a difference is attributed to its parts', () => {
 
 test('intervals that exclude 1 are said not to be corrected', () => {
   expect(describeIntervals(figures)).toBe(
-    'Lines: 95 % interval of each figure alone. Corrected for 5 figures, 1 differs by 1 % or more (filled).',
+    '↑ more is better, ↓ less is better. Lines: 95 % interval of each figure alone. Corrected for 5 figures, 1 differs by 1 % or more (filled).',
   );
   const none = figures
     .slice(1)
     .map((figure) => ({ ...figure, p_adjusted: 0.076 }));
   expect(describeIntervals(none)).toBe(
-    'Lines: 95 % interval of each figure alone. Corrected for 4 figures, none differs by 1 % or more (lowest adjusted p 0.076).',
+    '↑ more is better, ↓ less is better. Lines: 95 % interval of each figure alone. Corrected for 4 figures, none differs by 1 % or more (lowest adjusted p 0.076).',
   );
+});
+
+test('sides share the name of an equal group', () => {
+  const side = (fleet: string, group: string, nodes: number) => ({
+    fleet,
+    group,
+    nodes,
+  });
+  expect(
+    describeSides({ a: side('old', 'EPYC', 12), b: side('new', 'EPYC', 1) }),
+  ).toBe('A: old (12 nodes). B: new (1 node). Both: EPYC.');
+  expect(
+    describeSides({ a: side('old', 'EPYC', 2), b: side('new', 'Xeon', 2) }),
+  ).toBe('A: old / EPYC (2 nodes). B: new / Xeon (2 nodes).');
+  expect(betterMark({ better: 'lower' })).toBe(' ↓');
+  expect(betterMark({})).toBe('');
 });

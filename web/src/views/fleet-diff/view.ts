@@ -7,12 +7,7 @@ import { count, quantity } from '../../format';
 import { items, texts } from '../../fields';
 import { adviceLine } from '../../method';
 import { finite, mapNumber, positive } from '../../numbers';
-import type {
-  FleetDiff,
-  FleetFigureChange,
-  FleetSide,
-  Maybe,
-} from '../../records';
+import type { FleetDiff, FleetFigureChange } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
@@ -23,7 +18,14 @@ import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributionSections } from '../profile/attribution';
 import { withLabels } from '../fleet-report/record';
-import { chooseDrawn, describeIntervals, differs, largestFirst } from './shape';
+import {
+  betterMark,
+  chooseDrawn,
+  describeIntervals,
+  describeSides,
+  differs,
+  largestFirst,
+} from './shape';
 
 type Figure = FleetFigureChange & { label: string };
 
@@ -39,10 +41,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     'article',
     h('p.verdict', diff.sentence || 'This record has no conclusion.'),
     adviceLine(nextStep(diff, figures)),
-    h(
-      'p.muted',
-      `A: ${sideWords(diff.a)}. B: ${sideWords(diff.b)}. Ratios are B over A.`,
-    ),
+    h('p.muted', `${describeSides(diff)} Ratios are B over A.`),
     ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
@@ -70,9 +69,6 @@ const nextStep = (diff: FleetDiff, figures: readonly Figure[]): string =>
   figures.some((figure) => differs(figure) === true)
     ? `See which nodes of B differ from their peers: pinwise fleet report ${shellWords([diff.b?.fleet || 'FLEET'])}.`
     : 'To detect smaller changes, measure more nodes: pinwise fleet submit STUDY.toml.';
-
-const sideWords = (side: Maybe<FleetSide>): string =>
-  `${[side?.fleet, side?.group].filter(Boolean).join(' / ') || 'one'} (${count(side?.nodes, 'node')})`;
 
 function ratioStrips(figures: readonly Figure[]): HTMLElement {
   const range = ratioRange(
@@ -119,7 +115,7 @@ function ratioRow(figure: Figure, range: Range): HTMLElement {
         );
   return h(
     'div.strip',
-    h('span.strip-name', figure.label),
+    h('span.strip-name', `${figure.label}${betterMark(figure)}`),
     drawn,
     h('span.number', ratio === null ? '–' : timesMark(ratio)),
   );
