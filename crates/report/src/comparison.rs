@@ -306,7 +306,7 @@ const MEDIANS_MISLEAD: &str = "Believe 'change', not 'typical': it compares runs
 /// The result and what to do next, which end an output.
 pub(super) fn render_answer(answer: &Answer, palette: Palette) -> String {
     let sentence = paragraph("", "", &style::visible(&answer.sentence));
-    let next = next_step(&answer.advice, &[]);
+    let next = next_step(&style::visible(&answer.advice), &[]);
     format!("\n{}\n{next}", palette.strong(&sentence))
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
 use crate::{
-    Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, check_sampled_time,
+    Answer, Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, check_sampled_time,
 };
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
@@ -56,6 +56,9 @@ pub struct SpinAttachRecord {
     pub threads: Vec<SpinThread>,
     /// How the command ended: exit status, or 128 + signal; `null` if `--for` ended it.
     pub exit: Option<i32>,
+    /// How much is spinning and where, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 /// CPU time by activity, s. To look is to read the memory that another thread changes.
@@ -206,7 +209,7 @@ impl StoredRecord for SpinAttachRecord {
         self.header.to_entry::<Self>(
             self.host.name(),
             format!("spin attach {target}"),
-            self.verdict(),
+            self.answer.sentence.clone(),
         )
     }
 }
@@ -218,6 +221,8 @@ const BUSY: f64 = 0.05;
 /// A program that used this many CPUs or more, and does not spin, computes.
 const COMPUTES: f64 = 0.5;
 
+/// A loop with this part of all spinning is called all of it.
+const ALL: f64 = 0.995;
 /// Samples that leave room for more spinning than this do not show that a program hardly spins.
 const MAX_UNSEEN_SHARE: f64 = 0.05;
 /// A share with a wider 95 % interval is given with the interval.
@@ -234,13 +239,23 @@ fn share_interval(share: f64, samples: u64) -> (f64, f64) {
 }
 
 impl SpinAttachRecord {
-    /// The share of spinning in a sentence, with its figures.
-    #[must_use]
-    pub fn verdict(&self) -> String {
-        let Some(shares) = &self.shares else {
-            return format!("{:.2} s of CPU time, of unknown use", self.cpu_s);
+    /// Fills in the answer from its figures and findings.
+    pub fn conclude(&mut self) {
+        let mut advice = self.advise();
+        if let (true, Some(finding)) = (advice.is_empty(), self.header.findings.first()) {
+            advice.clone_from(&finding.advice);
+        }
+        self.answer = Answer {
+            sentence: format!("{}.", capitalise(&self.describe())),
+            advice,
         };
-        let spin_s = shares.spinning_s();
+    }
+
+    /// The share of spinning, with its figures.
+    fn describe(&self) -> String {
+        if self.shares.is_none() {
+            return format!("{:.2} s of CPU time, of unknown use", self.cpu_s);
+        }
         let share = self.spin_share.unwrap_or(0.0);
         if self.samples == 0 {
             return "it used no CPU time while sampled".to_owned();
@@ -255,11 +270,7 @@ impl SpinAttachRecord {
             }
             None => seconds(self.cpu_s),
         };
-        let figure = format!(
-            "{} of {sampled} of CPU time is spinning ({})",
-            percent(share),
-            seconds(spin_s)
-        );
+        let figure = format!("{} of {sampled} of CPU time is spinning", percent(share));
         let (low, high) = share_interval(share, self.samples);
         let n = count_of(self.samples, "sample", "samples");
         match share < MIN_SPIN_SHARE {
@@ -281,8 +292,7 @@ impl SpinAttachRecord {
     }
 
     /// What to do next; empty if nothing is known.
-    #[must_use]
-    pub fn advice(&self) -> String {
+    fn advise(&self) -> String {
         if self.shares.is_none() || self.samples == 0 {
             return String::new();
         }
@@ -328,9 +338,23 @@ impl SpinAttachRecord {
             Some(SpinKind::Asking) => {
                 format!("{place} asks again and again: wait in poll, epoll or a blocking read")
             }
-            _ => SLEEP.to_owned(),
+            _ => String::new(),
         };
-        if busy > self.host.counts.cpus {
+        let is_crowded = busy > self.host.counts.cpus;
+        if advice.is_empty() {
+            let crowded = if is_crowded {
+                ", or run no more threads than CPUs"
+            } else {
+                ""
+            };
+            let has_setting = |one: &SpinMatch| !one.tunables.is_empty();
+            let change = match worst.is_some_and(|worst| worst.algorithms.iter().any(has_setting)) {
+                true => "Change for how long it spins",
+                false => "Let waiters sleep after a short spin",
+            };
+            return format!("{change}{crowded}; suggested values: pinwise spin advise");
+        }
+        if is_crowded {
             advice += ", or run no more threads than CPUs: one that spins keeps its CPU from the thread that it waits for";
         }
         format!("{}.", capitalise(&advice))
@@ -366,13 +390,22 @@ impl SpinAttachRecord {
         let Some(worst) = self.find_worst() else {
             return String::new();
         };
-        let part = match 2.0 * worst.share >= share {
-            true => "most of it",
-            false => "the largest part",
+        let part = match worst.share {
+            all if all >= ALL * share => "all of it",
+            most if 2.0 * most >= share => "most of it",
+            _ => "the largest part",
+        };
+        let how = match worst.kind {
+            SpinKind::Polling => "polling",
+            SpinKind::BlindDelay => "blind delay",
+            SpinKind::BareLoad => "polling without a hint",
+            SpinKind::Yielding => "yielding",
+            SpinKind::Asking => "system calls that get nothing",
+            _ => "waiting",
         };
         match &worst.function {
-            Some(function) => format!(", {part} in {function}"),
-            None => format!(", {part} at {:#x}", worst.address),
+            Some(function) => format!(", {part} {how} in {function}"),
+            None => format!(", {part} {how} at {:#x}", worst.address),
         }
     }
 }
@@ -380,6 +413,7 @@ impl SpinAttachRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Finding, Severity};
 
     #[test]
     fn verdict_names_the_loop_that_spins_most() {
@@ -390,21 +424,22 @@ mod tests {
         worst.function = Some("wait_for_turn".to_owned());
         worst.share = 0.3;
         for (share, end) in [
-            (0.4, ", most of it in wait_for_turn"),
-            (0.9, ", the largest part in wait_for_turn"),
+            (0.3, " is spinning, all of it polling in wait_for_turn"),
+            (0.4, ", most of it polling in wait_for_turn"),
+            (0.9, ", the largest part polling in wait_for_turn"),
         ] {
             record.spin_share = Some(share);
-            assert!(record.verdict().contains(end), "{}", record.verdict());
+            assert!(record.describe().contains(end), "{}", record.describe());
         }
         record.spin_share = Some(0.001);
-        let said = record.verdict();
+        let said = record.describe();
         assert!(said.starts_with("it hardly spins: 0.1 % of"), "{said}");
         for (cpus, advised) in [
             (0.9, "It computes; where: pinwise profile "),
             (0.1, "What it waits for: pinwise trace "),
         ] {
             record.cpu_s = cpus * record.wall_s;
-            assert!(record.advice().starts_with(advised), "{}", record.advice());
+            assert!(record.advise().starts_with(advised), "{}", record.advise());
         }
         record.spin_share = Some(0.4);
         for (kind, advised) in [
@@ -421,13 +456,13 @@ mod tests {
             let worst = record.places.iter_mut().find(spins).unwrap();
             worst.kind = kind;
             record.threads.resize(2, record.threads[0].clone());
-            assert!(record.advice().starts_with(advised), "{}", record.advice());
+            assert!(record.advise().starts_with(advised), "{}", record.advise());
             // Somebody else must change what a single thread waits for.
             record.threads.truncate(1);
-            assert!(record.advice().starts_with("Only one thread ran"));
+            assert!(record.advise().starts_with("Only one thread ran"));
         }
         record.shares = None;
-        assert_eq!(record.advice(), "");
+        assert_eq!(record.advise(), "");
     }
 
     #[test]
@@ -436,7 +471,7 @@ mod tests {
         let mut record: SpinAttachRecord = serde_json::from_str(text).unwrap();
         let mut verdict_of = |share: f64, samples: u64| {
             (record.spin_share, record.samples) = (Some(share), samples);
-            record.verdict()
+            record.describe()
         };
         let few = verdict_of(3.0 / 14.0, 14);
         assert!(
@@ -448,5 +483,30 @@ mod tests {
         assert!(none.starts_with(start), "{none}");
         assert!(verdict_of(0.0, 1000).starts_with("it hardly spins: "));
         assert!(!verdict_of(0.4, 1000).contains("few"));
+    }
+    #[test]
+    fn advice_against_polling_ends_with_a_command_and_the_answer_is_a_sentence() {
+        let text = include_str!("../../../../tests/data/records/spin-attach.json");
+        let mut record: SpinAttachRecord = serde_json::from_str(text).unwrap();
+        record.samples = 1000;
+        for crowded in ["", ", or run no more threads than CPUs"] {
+            record.conclude();
+            assert_eq!(
+                record.answer.advice,
+                format!(
+                    "Let waiters sleep after a short spin{crowded}; suggested values: pinwise spin advise"
+                )
+            );
+            record.host.counts.cpus = 1;
+        }
+        assert_eq!(
+            record.answer.sentence,
+            "50.6 % of 166 ms of CPU time is spinning, all of it polling in wait_for."
+        );
+        record.shares = None;
+        let finding = Finding::new("unseen", Severity::Warning, "", "Permit perf events.");
+        record.header.findings.push(finding);
+        record.conclude();
+        assert_eq!(record.answer.advice, "Permit perf events.");
     }
 }

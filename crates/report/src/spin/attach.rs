@@ -1,9 +1,9 @@
 //! Where a program spins and waits, as text.
 
-use crate::comparison::describe_findings;
+use crate::comparison::{describe_findings, render_answer};
 use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::shell;
-use pinwise_format::{capitalise, count, count_of, grouped, nanoseconds, percent, seconds, whole};
+use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds, whole};
 use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
 };
@@ -58,13 +58,7 @@ pub fn render_spin_attach(record: &SpinAttachRecord, palette: Palette) -> String
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     // The answer comes last, next to the prompt.
-    let answer = format!("{}.", capitalise(&visible(&record.verdict())));
-    out += &format!("\n{}\n", palette.strong(&paragraph("", "", &answer)));
-    let advice = visible(&record.advice());
-    if !advice.is_empty() {
-        out += &format!("{}\n", paragraph("→ ", "  ", &advice));
-    }
-    out
+    out + &render_answer(&record.answer, palette)
 }
 
 fn format_title(record: &SpinAttachRecord) -> String {
@@ -255,7 +249,7 @@ fn format_threads_table(record: &SpinAttachRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{Header, HostRecord, SpinCaller, SpinMatch, SpinThread};
+    use pinwise_record::{Answer, Header, HostRecord, SpinCaller, SpinMatch, SpinThread};
     use pinwise_topology::Topology;
 
     const HOSTILE_TEXT: &str = "\u{1b}[31m\r\u{7}</script>";
@@ -330,6 +324,10 @@ mod tests {
                 spin_s: None,
             }],
             exit: None,
+            answer: Answer {
+                sentence: hostile_text(),
+                advice: hostile_text(),
+            },
         }
     }
 

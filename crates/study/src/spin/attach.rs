@@ -21,7 +21,8 @@ use std::time::Duration;
 use pinwise_machine::{MachineError, Prober, SampleOrder, Sampler, SamplingResult, Subject};
 use pinwise_profile::{Event, Stacks};
 use pinwise_record::{
-    Finding, Header, HostRecord, MatchStrength, Severity, SpinAttachRecord, SpinKind, TraceSource,
+    Answer, Finding, Header, HostRecord, MatchStrength, Severity, SpinAttachRecord, SpinKind,
+    TraceSource,
 };
 
 use crate::host::host_record;
@@ -157,6 +158,7 @@ pub fn judge_samples(sampled: &SamplingResult, origin: SampleOrigin) -> SpinAtta
         threads: tally.list_threads(samples),
         places,
         exit: sampled.run.as_ref().and_then(|run| exit_of(&run.end)),
+        answer: Answer::default(),
     };
     add_findings(&mut record);
     let progress = tally
@@ -172,6 +174,7 @@ pub fn judge_samples(sampled: &SamplingResult, origin: SampleOrigin) -> SpinAtta
             "",
         )
     }));
+    record.conclude();
     record
 }
 

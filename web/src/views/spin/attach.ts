@@ -5,7 +5,6 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
-import { attachStep } from './shape';
 import { adviceLine, findingsPart } from '../../method';
 import { COLOURS, seriesColour } from '../../plot';
 import type {
@@ -54,8 +53,8 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   );
   const findings = attach.findings ?? [];
   return stack('article', '', [
-    h('p.verdict', attachSentence(attach)),
-    adviceLine(findings[0]?.advice || attachStep({ places })),
+    h('p.verdict', attach.answer?.sentence ?? ''),
+    adviceLine(attach.answer?.advice),
     plot,
     section(
       'Where it spins',
@@ -95,22 +94,6 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
       }),
     ),
   ]);
-}
-
-function attachSentence(record: SpinAttachRecord): string {
-  if (typeof record.spin_share !== 'number' || typeof record.cpu_s !== 'number')
-    return 'Only CPU time per thread is known: samples were not permitted.';
-  const error =
-    typeof record.spin_share_error === 'number'
-      ? ` (±${percent(record.spin_share_error)} standard error)`
-      : '';
-  const worst = (record.places ?? []).filter(
-    (p) => p.kind !== 'work' && (p.share ?? 0) >= MIN_SHARE,
-  )[0];
-  const where = worst
-    ? ` Most of it is ${nameKind(worst.kind)} in ${worst.function ?? 'code without a name'} (${percent(worst.share ?? 0)}).`
-    : '';
-  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.${where}`;
 }
 
 function describeMethod(record: SpinAttachRecord): string {
