@@ -28,3 +28,9 @@ pub use scan::{
     CodeArch, GapOnChip, MatchedAlgorithm, OuterLoop, ScanChip, ScannedBinary, ScannedLoop,
     SkippedFile, SpinScan, UnknownGaps,
 };
+
+/// The first of an algorithm's names: ".NET Framework Monitor"; without one its id.
+fn first_name<'a>(name: &'a str, id: &'a str) -> &'a str {
+    let first = name.split(" / ").next().unwrap_or_default();
+    if first.is_empty() { id } else { first }
+}

@@ -71,7 +71,10 @@ fn predictions_and_scans_are_stored() {
     assert_eq!(read(0, "schema"), "pinwise.spin-scan/1");
     assert_eq!(read(1, "title"), "spin predict on skylake-sp");
     let verdict = read(1, "verdict");
-    assert!(verdict.contains("CPUs, go_mutex spins for "), "{verdict}");
+    assert!(
+        verdict.contains("CPUs, Go sync.Mutex (go_mutex) is predicted to spin for "),
+        "{verdict}"
+    );
     let shown = stage.run_ok("record show last~1").out;
     assert!(shown.contains("\nRecord "), "{shown}");
 }

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::first_name;
 use crate::named::open_enum;
 use crate::{Answer, Entry, Header, StoredRecord};
-use pinwise_format::{count_of, percent, seconds};
+use pinwise_format::{count_of, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
 use pinwise_spin::prediction::{Hints, PauseCost, Prediction};
 
@@ -66,17 +67,21 @@ impl SpinPredictRecord {
             return format!("Moving from {from} to {to} changes none of them by a known time.");
         };
         let cpus = count_of(first.cpus, "CPU", "CPUs");
-        let ratio = to_ms / from_ms;
-        let times = match ratio >= 1.0 {
-            true => format!("{ratio:.1} times as long"),
-            false => format!("{} as long", percent(ratio)),
-        };
         format!(
-            "Moving from {from} to {to}, {} spins {times} with {cpus}: {} instead of {}.",
-            first.algorithm,
+            "{} is predicted to spin {} on {to} before it parks, instead of {} on {from}, with {cpus}.",
+            self.title(&first.algorithm),
             seconds(to_ms * 1e-3),
             seconds(from_ms * 1e-3)
         )
+    }
+
+    /// The name and id of an algorithm.
+    fn title(&self, id: &str) -> String {
+        let known = self.predictions.iter().find(|one| one.algorithm == id);
+        match known.map_or(id, |one| first_name(&one.name, id)) {
+            name if name == id => id.to_owned(),
+            name => format!("{name} ({id})"),
+        }
     }
 
     /// What spins longest, and what checks its lock least often, with the largest number of CPUs.
@@ -99,20 +104,23 @@ impl SpinPredictRecord {
             .iter()
             .all(|one| one.algorithm == most.algorithm);
         let spins = match is_alone {
-            true => "spins for",
-            false => "spins longest,",
+            true => "spin for",
+            false => "spin longest,",
         };
         let gap = longest(|one| one.blind_gap_ms).map_or_else(String::new, |(blind, ms)| {
             let blind = match blind.algorithm == most.algorithm {
                 true if is_alone => "it checks the lock",
                 true => "it also checks the lock least often,",
-                false => &format!("{} checks the lock least often,", blind.algorithm),
+                false => &format!(
+                    "{} checks the lock least often,",
+                    self.title(&blind.algorithm)
+                ),
             };
             format!("; {blind} up to {} apart", seconds(ms * 1e-3))
         });
         format!(
-            "On {processor} with {cpus}, {} {spins} {time} before it parks{gap}.",
-            most.algorithm
+            "On {processor} with {cpus}, {} is predicted to {spins} {time} before it parks{gap}.",
+            self.title(&most.algorithm)
         )
     }
 }
@@ -355,22 +363,17 @@ mod tests {
         let mut record: SpinPredictRecord = crate::read(text).unwrap();
         check(
             &mut record,
-            "Moving from broadwell to skylake-sp, netfx_awarelock spins 14.8 times as long with 24 CPUs: 246 ms instead of 16.7 ms.",
+            ".NET Framework Monitor (netfx_awarelock) is predicted to spin 246 ms on skylake-sp before it parks, instead of 16.7 ms on broadwell, with 24 CPUs.",
         );
-        let first = &mut record.moves[0];
-        (first.from_ms, first.to_ms) = (first.to_ms, Some(24.6));
-        record.conclude();
-        let sentence = &record.answer.sentence;
-        assert!(sentence.contains(" spins 10.0 % as long "), "{sentence}");
         record.from = None;
         check(
             &mut record,
-            "On skylake-sp with 24 CPUs, netfx_awarelock spins longest, 246 ms before it parks; it also checks the lock least often, up to 16.4 ms apart.",
+            "On skylake-sp with 24 CPUs, .NET Framework Monitor (netfx_awarelock) is predicted to spin longest, 246 ms before it parks; it also checks the lock least often, up to 16.4 ms apart.",
         );
         record.predictions.truncate(1);
         check(
             &mut record,
-            "On skylake-sp with 24 CPUs, netfx_awarelock spins for 246 ms before it parks; it checks the lock up to 16.4 ms apart.",
+            "On skylake-sp with 24 CPUs, .NET Framework Monitor (netfx_awarelock) is predicted to spin for 246 ms before it parks; it checks the lock up to 16.4 ms apart.",
         );
         record.predictions[0].total_ms = None;
         check(

@@ -15,6 +15,7 @@ import {
   cpuCounts,
   toCurves,
   FIGURES,
+  firstName,
   shortName,
 } from './shape';
 import { filterMap } from '../../lists';
@@ -258,7 +259,11 @@ export function ladderPlan(
     points: filterMap(names, (algorithm, y) => {
       const x = value(y);
       return x && x > 0
-        ? { x, y, tooltip: `${algorithm}\n${name}: ${formatMilliseconds(x)}` }
+        ? {
+            x,
+            y,
+            tooltip: `${firstName(rows[y]!)} (${algorithm})\n${name}: ${formatMilliseconds(x)}`,
+          }
         : null;
     }),
   });
@@ -282,12 +287,12 @@ export function ladderPlan(
     ),
   ].filter((one) => one.points.length > 0);
   return {
-    name: `${names.length < of.size ? `The ${names.length} of ${of.size} algorithms that spin longest` : 'Every algorithm'} with ${count(cpus, 'CPU')}`,
-    summary: `${names[0]} spins longest, ${formatMilliseconds(rows[0]!.total_ms!)}.`,
+    name: `Predicted with ${count(cpus, 'CPU')}: ${names.length < of.size ? `the ${names.length} of ${of.size} algorithms that spin longest` : 'every algorithm'}`,
+    summary: 'Calculated from code and the cost of PAUSE, not measured.',
     panel: {
-      height: 20 * names.length,
+      height: 26 * names.length,
       x: timeAxis('time'),
-      y: { title: 'Algorithm', names },
+      y: { title: 'Algorithm', names: rows.map(firstName) },
       series: separateMarks(drawn),
     },
   };

@@ -8,7 +8,7 @@ import { gapPlan, groupEqualLoops } from './scan';
 import {
   nameSetting,
   type Predicted,
-  attachStep,
+  firstName,
   sortAlgorithms,
   longestFirst,
   findCliffs,
@@ -106,13 +106,11 @@ test('a prediction without its algorithm or CPUs is left out', () => {
   });
 });
 
-test('the next step names settings only if there are some', () => {
-  const places = [{ kind: 'polling', share: 0.9 }] as const;
-  expect(attachStep({ places: [...places] })).toBe(
-    'Let it park after a bounded spin: pinwise spin advise gives the bound; the loop is below.',
-  );
-  const known = { ...places[0], algorithms: [{ tunables: ['A'] }] };
-  expect(attachStep({ places: [known] })).toContain('settings');
+test('an algorithm has the first of its names, else its id', () => {
+  expect(
+    firstName({ name: 'Monitor / AwareLock', algorithm: 'awarelock' }),
+  ).toBe('Monitor');
+  expect(firstName({ name: null, algorithm: 'awarelock' })).toBe('awarelock');
 });
 
 test('cycles without a counter say how they were counted', () => {

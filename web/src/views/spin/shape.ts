@@ -11,7 +11,6 @@ import type {
   PredictionRecord,
   ProcessorRecord,
   ReplayedAlgorithm,
-  SpinAttachRecord,
   ReplayCell,
   SpinPredictRecord,
   SpinReplayRecord,
@@ -55,6 +54,13 @@ export function dropUnnamed(record: SpinPredictRecord): Predicted {
     moves: (record.moves ?? []).filter(isNamed),
   };
 }
+
+/** The first of an algorithm's names, ".NET Framework Monitor"; without one its id. */
+export const firstName = ({
+  name,
+  algorithm,
+}: Pick<PredictionRecord, 'name' | 'algorithm'>): string =>
+  name?.split(' / ')[0] || (algorithm ?? '');
 
 /** The numbers of CPUs with predictions, ascending. */
 export function cpuCounts(record: Predicted): number[] {
@@ -216,20 +222,6 @@ export function nameSetting(
   );
   const version = alike.length > 1 && versions?.split(',')[0];
   return `${runtime ?? ''}: ${setting ?? ''}${version ? `, ${version}` : ''}`;
-}
-
-/** What to do about the places that spin. */
-export function attachStep({
-  places,
-}: Pick<SpinAttachRecord, 'places'>): string {
-  const spinning = (places ?? []).filter(({ kind }) => kind !== 'work');
-  if (spinning.length === 0)
-    return 'Nothing spins: pinwise profile shows what it works on.';
-  return spinning.some((place) =>
-    place.algorithms?.some((one) => one.tunables?.length),
-  )
-    ? 'Change how long it spins: the places below name the settings, pinwise spin advise their values.'
-    : 'Let it park after a bounded spin: pinwise spin advise gives the bound; the loop is below.';
 }
 
 /** Fewer valid runs than this have no median worth its name, and no quartiles. */
