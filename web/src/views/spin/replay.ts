@@ -23,7 +23,7 @@ import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts } from '../../words';
-import { type ReplayPoint, toReplayPoints } from './shape';
+import { type ReplayPoint, firstName, toReplayPoints } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber, positive } from '../../numbers';
 
@@ -68,7 +68,7 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
     .filter(({ points }) => points.flatMap(latenesses).length > 0);
   if (known.length === 0) return null;
   const rows = known.flatMap(({ of, points }) =>
-    points.map((point) => ({ name: of.algorithm ?? '', point })),
+    points.map((point) => ({ name: firstName(of), point })),
   );
   const all = rows.map(({ point }) => point);
   const values = all.flatMap(latenesses);

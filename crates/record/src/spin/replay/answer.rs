@@ -2,7 +2,8 @@
 
 use super::{ReplayCell, ReplayExperiment, ReplayedAlgorithm, SpinReplayRecord};
 use crate::Answer;
-use pinwise_format::{count_of, grouped, seconds};
+use crate::spin::first_name;
+use pinwise_format::{count_of, grouped, percent, seconds};
 
 /// Fewer good items than this have no median worth its name.
 const MIN_ITEMS: u64 = 5;
@@ -65,7 +66,7 @@ impl SpinReplayRecord {
             _ => format!(", the worst of {cells}"),
         };
         Some(WorstCell {
-            algorithm: &one.algorithm,
+            name: first_name(&one.name, &one.algorithm),
             cell,
             late_us,
             when: format!("{when}{worst}"),
@@ -74,7 +75,7 @@ impl SpinReplayRecord {
 }
 
 struct WorstCell<'a> {
-    algorithm: &'a str,
+    name: &'a str,
     cell: &'a ReplayCell,
     late_us: f64,
     when: String,
@@ -83,26 +84,26 @@ struct WorstCell<'a> {
 impl WorstCell<'_> {
     fn describe(&self, verb: &str) -> String {
         let Self {
-            algorithm,
-            cell,
-            when,
-            ..
+            name, cell, when, ..
         } = self;
         let late = seconds(self.late_us * 1e-6);
-        let how = match (&cell.measured, cell.predicted.lateness_us) {
-            (None, _) => "predicted, not measured".to_owned(),
-            (Some(_), predicted) => {
-                let figure = match cell.items {
-                    few if few < MIN_ITEMS => count_of(few, "item", "items"),
-                    _ => "median".to_owned(),
-                };
-                let predicted = predicted.map_or_else(String::new, |us| {
-                    format!("; {} predicted", seconds(us * 1e-6))
-                });
-                format!("{figure}{predicted}")
-            }
+        if cell.measured.is_none() {
+            return format!("{name} {verb}{late} late ({when}; predicted, not measured)");
+        }
+        let figure = match cell.items {
+            few if few < MIN_ITEMS => count_of(few, "item", "items"),
+            _ => "median".to_owned(),
         };
-        format!("{algorithm} {verb}{late} late {when} ({how})")
+        let beside = cell.predicted.lateness_us.filter(|us| *us > 0.0);
+        let beside = beside.map_or_else(String::new, |us| {
+            let predicted = seconds(us * 1e-6);
+            match self.late_us / us {
+                more if more >= 1.1 => format!(", {more:.1} times the predicted {predicted}"),
+                less if less < 0.9 => format!(", {} of the predicted {predicted}", percent(less)),
+                _ => format!(", as predicted ({predicted})"),
+            }
+        });
+        format!("{name} {verb}{late} late ({figure} {when}){beside}")
     }
 }
 
@@ -150,9 +151,19 @@ mod tests {
         let (sentence, given) = conclude(sentence);
         assert_eq!(
             sentence,
-            "netfx_awarelock notices a released lock 566 µs late at a delay of 5 ms, the worst of 2 (median; 466 µs predicted)."
+            ".NET Framework Monitor notices a released lock 566 µs late (median at a delay of 5 ms, the worst of 2), 1.2 times the predicted 466 µs."
         );
         assert!(given.ends_with(advice), "{given}");
+        let mut record = replayed();
+        for (late_us, end) in [
+            (470.0, ", as predicted (466 µs)."),
+            (233.0, ", 50.0 % of the predicted 466 µs."),
+        ] {
+            let measured = record.algorithms[0].cells[1].measured.as_mut();
+            measured.unwrap().lateness_us = late_us;
+            let (sentence, _) = conclude(&mut record);
+            assert!(sentence.ends_with(end), "{sentence}");
+        }
     }
 
     #[test]
@@ -160,7 +171,7 @@ mod tests {
         let mut record = replayed();
         for (name, late_us) in [("middle", 300.0), ("quick", 30.0)] {
             let mut other = record.algorithms[0].clone();
-            name.clone_into(&mut other.algorithm);
+            name.clone_into(&mut other.name);
             for cell in &mut other.cells {
                 cell.measured.as_mut().unwrap().lateness_us = late_us;
             }
@@ -168,10 +179,13 @@ mod tests {
         }
         let (sentence, _) = conclude(&mut record);
         assert!(
-            sentence.starts_with("netfx_awarelock notices"),
+            sentence.starts_with(".NET Framework Monitor notices"),
             "{sentence}"
         );
-        assert!(sentence.contains("; quick 30.0 µs late at"), "{sentence}");
+        assert!(
+            sentence.contains("; quick 30.0 µs late (median at"),
+            "{sentence}"
+        );
         assert!(!sentence.contains("middle"), "{sentence}");
     }
 
@@ -183,7 +197,7 @@ mod tests {
         let (sentence, advice) = conclude(&mut record);
         assert_eq!(
             sentence,
-            "Not measured well, 1 of 40 items undisturbed: netfx_awarelock notices a released lock 566 µs late at a delay of 5 ms, the worst of 2 (1 item; 466 µs predicted)."
+            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock 566 µs late (1 item at a delay of 5 ms, the worst of 2), 1.2 times the predicted 466 µs."
         );
         assert!(advice.contains("--experiment producer-consumer --realtime"));
     }
@@ -196,7 +210,7 @@ mod tests {
         }
         let (sentence, advice) = conclude(&mut record);
         assert!(
-            sentence.ends_with(" (predicted, not measured)."),
+            sentence.ends_with("; predicted, not measured)."),
             "{sentence}"
         );
         assert!(advice.starts_with("Repeat it"), "{advice}");
