@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Answer;
 use super::named::open_enum;
 use super::tier::TraceTier;
+use pinwise_format::{count, count_of, percent, trimmed};
 use pinwise_sched::Tid;
 use pinwise_sched::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
 use pinwise_topology::Topology;
@@ -48,6 +50,9 @@ pub struct TopRecord {
     pub threads_left_out: u64,
     /// Further notes, as full sentences.
     pub notes: Vec<String>,
+    /// The process that uses the most CPU time, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
 }
 
 /// Moves per second.
@@ -205,6 +210,19 @@ pub struct UsedCpu {
     pub percent: f64,
 }
 
+/// A process that uses fewer CPUs is not worth a profile.
+const MIN_PROFILE_CPUS: f64 = 0.05;
+/// A thread that uses less of a CPU, in per cent, is idle.
+const MIN_ACTIVE_PERCENT: f64 = 0.005;
+/// Fewer threads that wait for a CPU on average are not mentioned.
+const MIN_QUEUED: f64 = 0.1;
+
+/// CPUs' worth of a share that is known of some threads.
+fn sum_cpus(threads: &[&TopThread], percent: fn(&TopThread) -> Option<f64>) -> f64 {
+    let known = threads.iter().filter_map(|one| percent(one));
+    known.sum::<f64>() / 100.0
+}
+
 impl TopRecord {
     /// The record of a frame on this machine. The caller adds what is watched and how.
     #[must_use]
@@ -232,7 +250,70 @@ impl TopRecord {
             threads,
             threads_left_out: 0,
             notes: Vec::new(),
+            answer: Answer::default(),
         }
+    }
+
+    /// Fills in the answer from its threads.
+    pub fn conclude(&mut self) {
+        let mut processes: BTreeMap<i32, Vec<&TopThread>> = BTreeMap::new();
+        for thread in self.threads.iter().filter(|one| one.cpu_percent.is_some()) {
+            let process = thread.process.unwrap_or(thread.thread);
+            processes.entry(process).or_default().push(thread);
+        }
+        let used = |threads: &[&TopThread]| sum_cpus(threads, |one| one.cpu_percent);
+        let most = processes
+            .iter()
+            .max_by(|a, b| used(a.1).total_cmp(&used(b.1)));
+        let Some((process, threads)) = most else {
+            self.answer = Answer {
+                sentence: format!(
+                    "{}: how much they use is unknown.",
+                    count_of(self.threads_total, "thread", "threads")
+                ),
+                advice: String::new(),
+            };
+            return;
+        };
+        let advice = match used(threads) < MIN_PROFILE_CPUS {
+            true => "Nothing uses much of a CPU: there is nothing to profile.".to_owned(),
+            false => format!("See what it spends its time on: pinwise profile --pid {process}"),
+        };
+        self.answer = Answer {
+            sentence: self.describe_process(*process, threads),
+            advice,
+        };
+    }
+
+    /// What a process uses, and how many of its threads wait for a CPU.
+    fn describe_process(&self, process: i32, threads: &[&TopThread]) -> String {
+        let used = sum_cpus(threads, |one| one.cpu_percent);
+        let queued = sum_cpus(threads, |one| one.wait_percent);
+        let is_active = |one: &&&TopThread| {
+            let shares = [one.cpu_percent, one.wait_percent];
+            shares
+                .iter()
+                .flatten()
+                .any(|share| *share >= MIN_ACTIVE_PERCENT)
+        };
+        let active = threads.iter().filter(is_active).count();
+        let main = threads.iter().find(|one| one.thread == process);
+        let name = main.or(threads.first()).and_then(|one| one.name.as_deref());
+        let of = match self.cpus.len() {
+            0 => format!("{} CPUs", trimmed(used)),
+            all => format!("{} of {}", trimmed(used), count(all, "CPU")),
+        };
+        let uses = if active == 1 { "uses" } else { "use" };
+        let waits = match queued < MIN_QUEUED {
+            true => String::new(),
+            false if active == 1 => format!(", and waits for one {} of the time", percent(queued)),
+            false => format!(", with {} queued for one on average", trimmed(queued)),
+        };
+        format!(
+            "{} (PID {process}): {} {uses} {of}{waits}.",
+            name.unwrap_or("process"),
+            count(active, "thread"),
+        )
     }
 
     /// Adds the allowed CPUs and the scheduling policy of each thread.
@@ -334,4 +415,70 @@ fn to_top_thread(frame: &ThreadFrame) -> TopThread {
 
 fn to_percent(share: f64) -> f64 {
     100.0 * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(process: i32, thread: i32, cpu: f64, wait: f64) -> TopThread {
+        TopThread {
+            thread,
+            process: Some(process),
+            name: Some(format!("t{process}")),
+            cpu_percent: Some(cpu),
+            wait_percent: Some(wait),
+            ..TopThread::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(threads: Vec<TopThread>, sentence: &str, command: &str) {
+        let mut record = TopRecord {
+            cpus: vec![TopCpu::default(); 2],
+            threads,
+            ..TopRecord::default()
+        };
+        record.conclude();
+        assert_eq!(record.answer.sentence, sentence);
+        assert!(
+            record.answer.advice.ends_with(command),
+            "{}",
+            record.answer.advice
+        );
+    }
+
+    #[test]
+    fn the_answer_is_about_the_process_that_uses_most_not_about_a_thread() {
+        let mut threads = vec![
+            thread(7, 7, 0.0, 0.0),
+            thread(7, 8, 60.0, 20.0),
+            thread(7, 9, 55.0, 30.0),
+            thread(4, 4, 70.0, 0.0),
+        ];
+        check(
+            threads.clone(),
+            "t7 (PID 7): 2 threads use 1.15 of 2 CPUs, with 0.5 queued for one on average.",
+            ": pinwise profile --pid 7",
+        );
+        threads.drain(..2);
+        check(
+            threads.clone(),
+            "t4 (PID 4): 1 thread uses 0.7 of 2 CPUs.",
+            ": pinwise profile --pid 4",
+        );
+        threads.pop();
+        check(
+            threads,
+            "t7 (PID 7): 1 thread uses 0.55 of 2 CPUs, and waits for one 30.0 % of the time.",
+            ": pinwise profile --pid 7",
+        );
+        let idle = "Nothing uses much of a CPU: there is nothing to profile.";
+        check(
+            vec![thread(7, 7, 2.0, 0.0)],
+            "t7 (PID 7): 1 thread uses 0.02 of 2 CPUs.",
+            idle,
+        );
+        check(Vec::new(), "0 threads: how much they use is unknown.", "");
+    }
 }

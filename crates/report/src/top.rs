@@ -12,7 +12,7 @@ mod paint;
 mod table;
 mod view;
 
-use pinwise_record::TopRecord;
+use pinwise_record::{Answer, TopRecord};
 
 pub use paint::{draw, rows_to_text};
 pub use view::{Focus, Order, Prompt, PromptKind, View};
@@ -135,10 +135,35 @@ pub fn lay_out_still_frame(
         let lines = super::style::wrap_words(note, width.max(20));
         rows.extend(lines.into_iter().map(|line| vec![Piece::plain(line)]));
     }
+    rows.extend(make_answer_rows(record, width));
     for row in &mut rows {
         cut::cut_row(row, width);
     }
     rows
+}
+
+/// The answer and what to do next, next to the prompt.
+fn make_answer_rows(record: &TopRecord, width: usize) -> Vec<Row> {
+    let Answer { sentence, advice } = &record.answer;
+    let texts = [
+        (sentence.clone(), Tone::Strong),
+        (format!("→ {advice}"), Tone::Plain),
+    ];
+    let shown = texts
+        .into_iter()
+        .filter(|(text, _)| text != "→ " && !text.is_empty());
+    let rows: Vec<Row> = shown
+        .flat_map(|(text, tone)| {
+            let lines = super::style::wrap_words(&super::style::visible(&text), width.max(20));
+            lines
+                .into_iter()
+                .map(move |line| vec![Piece::new(line, tone)])
+        })
+        .collect();
+    match rows.is_empty() {
+        true => rows,
+        false => [vec![Row::new()], rows].concat(),
+    }
 }
 
 /// The number of CPU rows that can be scrolled out of this screen.

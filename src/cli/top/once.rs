@@ -60,8 +60,9 @@ pub(super) fn print(
     if watched.is_local {
         pinning::add_settings(&mut record, view);
     }
+    let record = select_threads(record, view);
     if terminal.is_json() {
-        terminal.print_json(&limit_threads(record, view))?;
+        terminal.print_json(&record)?;
     } else {
         let rows = lay_out_still_frame(&record, view, width(terminal), MAX_TEXT_THREADS);
         terminal.print(&rows_to_text(&rows, terminal.palette()))?;
@@ -69,16 +70,14 @@ pub(super) fn print(
     Ok(Exit::Done)
 }
 
-/// Keeps the threads that match the filter, sorted, up to the maximum.
-fn limit_threads(mut record: TopRecord, view: &View) -> TopRecord {
+/// Keeps the threads that match the filter, sorted, up to the maximum; the answer is about all that
+/// match.
+fn select_threads(mut record: TopRecord, view: &View) -> TopRecord {
     let threads = view.arrange_threads(&record);
     let left_out = threads.len().saturating_sub(MAX_JSON_THREADS) as u64;
-    let threads = threads
-        .into_iter()
-        .take(MAX_JSON_THREADS)
-        .cloned()
-        .collect();
-    record.threads = threads;
+    record.threads = threads.into_iter().cloned().collect();
+    record.conclude();
+    record.threads.truncate(MAX_JSON_THREADS);
     record.threads_left_out = left_out;
     record
 }

@@ -4,7 +4,6 @@ import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
-import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
 import { finite, mapNumber } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
@@ -18,28 +17,15 @@ import { splitIdle } from './shape';
 const shareCell = (value: Maybe<number>): Cell =>
   figureCell(value, (own) => percent(own / 100));
 
-/** A thread that uses less of a CPU, in per cent, is not worth a profile. */
-const MIN_WORTH_PERCENT = 5;
-
 /** Draws a `pinwise.top/1`. */
 export function topView(record: AnyRecord, _page: Page): View {
   const top = record as TopRecord;
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
   const [busy, idle] = splitIdle(list(top.threads));
-  const most = busiestThread(top);
   return stack('article', '', [
-    h('p.verdict', topSentence(top, cpus)),
-    (most?.cpu_percent ?? 0) < MIN_WORTH_PERCENT
-      ? adviceLine('Nothing uses much of a CPU: there is nothing to profile.')
-      : commandList([
-          [
-            most!.process === most!.thread
-              ? 'See what it spends its time on'
-              : 'See what its process spends time on',
-            `pinwise profile --pid ${most!.process ?? most!.thread}`,
-          ],
-        ]),
+    h('p.verdict', top.answer?.sentence ?? ''),
+    adviceLine(top.answer?.advice),
     cpus.length > 0 && chart(busyPlan(cpus)),
     section(
       'Threads',
@@ -70,23 +56,6 @@ export function topView(record: AnyRecord, _page: Page): View {
       ...list(top.notes).map((note) => h('p.muted', note)),
     ),
   ]);
-}
-
-const busiestThread = (top: TopRecord): TopThread | undefined =>
-  list(top.threads)
-    .filter((thread) => finite(thread.cpu_percent))
-    .sort((a, b) => b.cpu_percent! - a.cpu_percent!)[0];
-
-/** "2 of 2 CPUs are busy; rustc (21601) uses the most: 99.1 % of a CPU." */
-function topSentence(top: TopRecord, cpus: readonly TopCpu[]): string {
-  const busy = cpus.reduce((sum, cpu) => sum + cpu.busy_percent! / 100, 0);
-  const most = busiestThread(top);
-  const whole =
-    cpus.length > 0
-      ? `${busy.toFixed(1)} of ${count(cpus.length, 'CPU')} busy`
-      : `${count(top.threads_running ?? 0, 'thread')} running`;
-  if (!most) return `${whole}.`;
-  return `${whole}; ${most.name ?? 'thread'} (${most.thread}) uses the most: ${percent(most.cpu_percent! / 100)} of a CPU.`;
 }
 
 function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
@@ -131,7 +100,7 @@ const threadTable = (
       'Name',
       ...numberColumns('CPU time', 'Queued', 'CPU'),
       'State',
-      ...numberColumns('Thread', 'Migrations/s', 'Switches/s'),
+      ...numberColumns('PID', 'Thread', 'Migrations/s', 'Switches/s'),
       'Allowed CPUs',
     ],
     rows: threads.map((thread) => {
@@ -143,6 +112,7 @@ const threadTable = (
         shareCell(thread.wait_percent),
         figure(thread.cpu),
         { text: thread.state ?? '–' },
+        figure(thread.process),
         figure(thread.thread),
         figure(thread.migrations_per_s, 1),
         figure(thread.switches_per_s, 1),
