@@ -159,6 +159,9 @@ open_enum! {
         FurtherBehind = "further_behind",
         /// It is worse than the baseline by less.
         LessBehind = "less_far_behind",
+        /// It is further from or closer to the baseline, but did not change itself: the baseline
+        /// moved.
+        BaselineMoved = "baseline_moved",
     }
 }
 

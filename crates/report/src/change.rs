@@ -2,7 +2,9 @@
 
 use super::comparison::{next_step, or_dash};
 use super::style::{Palette, paragraph, quantity, shorten, table};
-use pinwise_record::{ChangeVerdict, ComparedArm, ComparedRecord, DiffRecord, FigureChange};
+use pinwise_record::{
+    ArmShift, ChangeVerdict, ComparedArm, ComparedRecord, DiffRecord, FigureChange,
+};
 
 /// The most columns of a figure's name in the table.
 const WIDEST_NAME: usize = 18;
@@ -88,6 +90,10 @@ fn format_arms_table(figures: &[FigureChange]) -> String {
         let is_baseline = figure.over.is_none();
         let meaning = match &figure.shift {
             _ if is_baseline => "baseline".to_owned(),
+            Some(ArmShift::BaselineMoved) => {
+                let baseline = figure.over.as_deref().unwrap_or("the baseline");
+                format!("unchanged; {baseline} moved")
+            }
             Some(shift) => shift.as_str().replace('_', " "),
             None => name_verdict(figure.verdict).to_owned(),
         };

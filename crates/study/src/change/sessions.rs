@@ -158,6 +158,9 @@ impl ContrastComparer {
         }
         [figure.arm_a, figure.arm_b] = sides.map(|side| describe_arm(side, name));
         figure.shift = find_shift(&figure, sign);
+        if figure.shift.as_ref().is_some_and(is_of_degree) && did_only_baseline_move(sides, name) {
+            figure.shift = Some(ArmShift::BaselineMoved);
+        }
         if figure.ratio.is_some() && figure.low.is_none() {
             let blocks = [&a, &b].map(|session| count(session.blocks(), "block"));
             figure.sentence = format!(
@@ -180,6 +183,30 @@ fn describe_arm(record: &Comparison, name: &str) -> Option<ComparedArm> {
         effect: contrast.map(|one| one.effect.clone()),
         verdict: contrast.map(|one| one.verdict.clone()),
     })
+}
+
+/// Did the arm stay ahead or behind, by more or by less?
+const fn is_of_degree(shift: &ArmShift) -> bool {
+    matches!(
+        shift,
+        ArmShift::FurtherAhead
+            | ArmShift::LessAhead
+            | ArmShift::FurtherBehind
+            | ArmShift::LessBehind
+    )
+}
+
+/// Do the baseline's intervals in A and B exclude each other, and the arm's do not?
+fn did_only_baseline_move(sides: [&Comparison; 2], arm: &str) -> bool {
+    let did_move = |name: &str| {
+        let ends = |side: &Comparison| {
+            let estimate = find_arm(side, name)?.estimate?;
+            Some((estimate.low?, estimate.high?))
+        };
+        let (a, b) = (ends(sides[0])?, ends(sides[1])?);
+        Some(a.1 < b.0 || b.1 < a.0)
+    };
+    did_move(&sides[0].baseline) == Some(true) && did_move(arm) == Some(false)
 }
 
 /// What a change that is shown means for the arm. `sign`: −1 if a higher figure is better.
@@ -291,4 +318,28 @@ fn describe_load_change(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> O
         "Other {used}: how arms compare may depend on that."
     ));
     Some(format!("other {used}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_whose_interval_overlaps_did_not_move_with_the_baseline() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let before: Comparison = serde_json::from_str(text).unwrap();
+        let mut after = before.clone();
+        let did = |after: &Comparison| did_only_baseline_move([&before, after], "compact*8");
+        assert!(!did(&after));
+        let scale = |record: &mut Comparison, name: &str| {
+            let arm = record.arms.iter_mut().find(|arm| arm.name == name);
+            let estimate = arm.and_then(|arm| arm.estimate.as_mut()).unwrap();
+            estimate.low = estimate.low.map(|low| 2.0 * low);
+            estimate.high = estimate.high.map(|high| 2.0 * high);
+        };
+        scale(&mut after, "os-default");
+        assert!(did(&after));
+        scale(&mut after, "compact*8");
+        assert!(!did(&after));
+    }
 }

@@ -147,6 +147,9 @@ fn describe_shift([a, b]: [&Comparison; 2], figure: &FigureChange) -> String {
         Some(ArmShift::AdvantageLost) => return format!("{arm} no longer beats {baseline}"),
         Some(ArmShift::AdvantageGained) => return format!("{arm} now beats {baseline}"),
         Some(ArmShift::FellBehind) => return format!("{arm} fell behind {baseline}"),
+        Some(ArmShift::BaselineMoved) => {
+            return format!("{arm} is unchanged, but {baseline} moved");
+        }
         Some(ArmShift::CaughtUp) => return format!("{arm} caught up with {baseline}"),
         Some(ArmShift::FurtherAhead) => "further ahead of",
         Some(ArmShift::LessAhead) => "less far ahead of",

@@ -155,3 +155,16 @@ test('counts are whole', () => {
   const figures = [{ name: 'nodes', unit: '', a: 3, b: 2, ratio: 2 / 3 }];
   expect(ratioRows({ figures })[0]?.words?.[0]).toMatch(/^3 → 2 /);
 });
+
+test('an arm that only the baseline moved away from is unchanged', () => {
+  const arm = { estimate: { value: 1 }, effect: { text: '+17.3 %' } };
+  const figures = [
+    {
+      ...{ name: 'compact', over: 'os', verdict: 'higher' },
+      ...{ shift: 'baseline_moved', arm_a: arm, arm_b: arm },
+    },
+  ];
+  const [row] = armRows({ metric: { unit: 's' }, figures } as DiffRecord);
+  expect(row?.isBetter).toBeNull();
+  expect(row?.words[0]).toBe('1.00 → 1.00 s   unchanged; os moved');
+});

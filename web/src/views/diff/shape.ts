@@ -129,10 +129,15 @@ export function armRows({ figures, metric }: DiffRecord): ArmRow[] {
     .map((figure): ArmRow => {
       const { arm_a, arm_b, shift, verdict, over } = figure;
       const sides = [arm_a ?? null, arm_b ?? null] as const;
+      // Its own figures say it all then.
+      const isUnmoved = shift === 'baseline_moved';
       const meaning = !over
         ? 'baseline'
-        : onlyIn(arm_a, arm_b) ||
-          (shift?.replaceAll('_', ' ') ?? VERDICTS[verdict ?? 'cannot_tell']!);
+        : isUnmoved
+          ? `unchanged; ${over} moved`
+          : onlyIn(arm_a, arm_b) ||
+            (shift?.replaceAll('_', ' ') ??
+              VERDICTS[verdict ?? 'cannot_tell']!);
       const [from, to] = sides.map((arm) =>
         quantity(arm?.estimate?.value, metric?.unit ?? ''),
       ) as [string, string];
@@ -141,15 +146,16 @@ export function armRows({ figures, metric }: DiffRecord): ArmRow[] {
       const start =
         unit && from.endsWith(unit) ? from.slice(0, -unit.length) : from;
       const values = `${start} → ${to}`;
-      const changes = over
-        ? `${sides.map((arm) => arm?.effect?.text || '–').join(' → ')}   `
-        : '';
+      const changes =
+        over && !isUnmoved
+          ? `${sides.map((arm) => arm?.effect?.text || '–').join(' → ')}   `
+          : '';
       return {
         name: figure.name ?? '–',
         isBaseline: !over,
         sides,
         meaning,
-        isBetter: shift ? BETTER.test(shift) : null,
+        isBetter: shift && !isUnmoved ? BETTER.test(shift) : null,
         words: [`${values}   ${changes}${meaning}`, values],
         figure,
       };

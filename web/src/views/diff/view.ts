@@ -90,6 +90,9 @@ function armPlan(diff: DiffRecord, arms: readonly ArmRow[]): ChartPlan {
   const { metric } = diff;
   const unit = metric?.unit ?? '';
   const baseline = arms.find(({ isBaseline }) => isBaseline)?.name ?? '';
+  const [timeA, timeB] = [diff.a, diff.b].map((side) =>
+    minute(side?.time ?? ''),
+  );
   const better = metric?.better === 'higher' ? 'better →' : '← better';
   return {
     name: metric?.label ?? 'Figures',
@@ -106,7 +109,7 @@ function armPlan(diff: DiffRecord, arms: readonly ArmRow[]): ChartPlan {
         words: arms.map(({ words }) => words),
       },
       series: ['A', 'B'].map((side, at) => ({
-        name: `${side}: ${minute((at ? diff.b : diff.a)?.time ?? '')}`,
+        name: `${side}: ${timeA === timeB ? (at ? diff.b : diff.a)?.id : at ? timeB : timeA}`,
         interval: 'x' as const,
         size: 5,
         colour: at ? COLOURS.text : COLOURS.muted,
