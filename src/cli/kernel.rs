@@ -11,7 +11,7 @@ use pinwise_kernels::work::{
     self, Amount, Isa, KERNELS, Kernel, KernelOutcome, Order, Setup, Split,
 };
 use pinwise_machine::linux::available_memory_bytes;
-use pinwise_record::{KernelRecord, KernelSplit};
+use pinwise_record::{Answer, KernelRecord, KernelSplit};
 use pinwise_topology::CpuSet;
 
 /// Units of work without `--work`: about a second on one core.
@@ -34,7 +34,10 @@ pub(super) fn run_kernel(
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
-        terminal.print(&pinwise_report::render_kernel_run(&record))?;
+        terminal.print(&pinwise_report::render_kernel_run(
+            &record,
+            terminal.palette(),
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -118,7 +121,7 @@ fn parse_order(args: &KernelArgs) -> anyhow::Result<Order> {
 fn to_record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
     let seconds = outcome.elapsed.as_secs_f64();
     let per_second = |amount: u64| amount as f64 / seconds.max(1e-9);
-    KernelRecord {
+    let mut record = KernelRecord {
         kernel: order.kernel.name.to_owned(),
         threads: order.setup.threads,
         operations: outcome.operations,
@@ -139,7 +142,10 @@ fn to_record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
             Split::Dynamic => KernelSplit::Dynamic,
         },
         cpus: (!order.cpus.is_empty()).then(|| order.cpus.clone()),
-    }
+        answer: Answer::default(),
+    };
+    record.conclude();
+    record
 }
 
 /// Parses `v1,native` or `all` into instruction sets that this CPU has, oldest first. A simulated

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Answer;
 use super::named::open_enum;
+use pinwise_format::{count, quantity, seconds};
 
 open_enum! {
     /// How work is shared out.
@@ -55,4 +57,51 @@ pub struct KernelRecord {
     pub split: KernelSplit,
     /// CPUs that threads were bound to, in order; `null` if not bound.
     pub cpus: Option<Vec<usize>>,
+    /// How fast it was, and what to do next.
+    #[serde(default)]
+    pub answer: Answer,
+}
+
+impl KernelRecord {
+    /// Fills in the answer from its figures.
+    pub fn conclude(&mut self) {
+        let rate = match self.bytes_per_s {
+            Some(moved) => quantity(moved / 1e9, "GB/s"),
+            None => quantity(self.rate, &format!("{}/s", self.operation)),
+        };
+        self.answer = Answer {
+            sentence: format!(
+                "{}: {rate} with {}, in one run of {}.",
+                self.kernel,
+                count(self.threads, "thread"),
+                seconds(self.seconds)
+            ),
+            advice: format!(
+                "Repeat it for intervals, and see how it scales: pinwise bench {}",
+                self.kernel
+            ),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_says_that_it_is_one_run() {
+        let text = include_str!("../../../tests/data/records/kernel.json");
+        let mut record: KernelRecord = serde_json::from_str(text).unwrap();
+        record.conclude();
+        assert_eq!(
+            record.answer.sentence,
+            "pi: 2.23M digits/s with 2 threads, in one run of 719 ms."
+        );
+        (record.threads, record.bytes_per_s) = (1, Some(3.2e9));
+        record.conclude();
+        assert_eq!(
+            record.answer.sentence,
+            "pi: 3.20 GB/s with 1 thread, in one run of 719 ms."
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! A run of a built-in workload, and the list of them, as text.
 
-use super::style::{paragraph, quantity};
+use super::comparison::render_answer;
+use super::style::{Palette, paragraph, quantity};
 use pinwise_format::{bytes, round_bytes, seconds};
 use pinwise_record::KernelRecord;
 
@@ -25,11 +26,7 @@ pub struct KernelRow<'a> {
 
 /// One run of a kernel.
 #[must_use]
-pub fn render_kernel_run(record: &KernelRecord) -> String {
-    let rate = match record.bytes_per_s {
-        Some(rate) => format!("{:.2} GB/s", rate / 1e9),
-        None => quantity(record.rate, &format!("{}/s", record.operation)),
-    };
+pub fn render_kernel_run(record: &KernelRecord, palette: Palette) -> String {
     let threads = match record.threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads, {} split", record.split),
@@ -42,8 +39,7 @@ pub fn render_kernel_run(record: &KernelRecord) -> String {
         format!("{}\n", paragraph("  loop: ", "    ", chosen))
     });
     format!(
-        "{}: {rate}\n  {} {} in {}, {threads}{size}\n  {} ({}), working set {} a thread\n{chosen}  checksum {} of {} units of work\n",
-        record.kernel,
+        "  {} {} in {}, {threads}{size}\n  {} ({}), working set {} a thread\n{chosen}  checksum {} of {} units of work\n{}",
         quantity(record.operations as f64, "").trim_end(),
         record.operation,
         seconds(record.seconds),
@@ -51,7 +47,8 @@ pub fn render_kernel_run(record: &KernelRecord) -> String {
         record.isa_version,
         bytes(record.working_set_bytes as f64),
         record.checksum,
-        record.work
+        record.work,
+        render_answer(&record.answer, palette)
     )
 }
 

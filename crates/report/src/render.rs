@@ -51,7 +51,7 @@ pub fn render_record(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Replay(record) => super::render_replay(record, palette),
         AnyRecord::Placements(record) => super::render_placements(record, palette),
         AnyRecord::Doctor(record) => super::render_doctor(record, palette),
-        AnyRecord::Kernel(record) => super::render_kernel_run(record),
+        AnyRecord::Kernel(record) => super::render_kernel_run(record, palette),
         AnyRecord::Top(record) => {
             let rows = top::lay_out_still_frame(record, &top::View::default(), WIDTH, MAX_THREADS);
             top::rows_to_text(&rows, palette)
