@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineRecord;
 use super::topology::CountsRecord;
-use pinwise_topology::Topology;
+use pinwise_topology::{CpuSet, Level, Topology};
 
 /// The machine that a record was made on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,10 @@ pub struct HostRecord {
     pub counts: CountsRecord,
     /// CPUs that the process could use, as a list.
     pub allowed: String,
+    /// The same CPUs by last-level cache, the CPUs of a core together: `0-1 2-3`; empty in records of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<String>,
     /// What leaves the process fewer CPUs than are online; `null` if it could use all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restricted: Option<RestrictedRecord>,
@@ -64,6 +68,22 @@ impl RestrictedRecord {
     }
 }
 
+/// The cores that a process may use, as lists of CPUs, a string for each last-level cache; one string
+/// where caches are not reported.
+pub(crate) fn list_layout(topology: &Topology) -> Vec<String> {
+    let cores = topology.allowed_units(Level::Core);
+    let mut caches = topology.allowed_units(Level::Llc);
+    if caches.is_empty() {
+        caches.push(topology.allowed.clone());
+    }
+    let list_cores = |cache: &CpuSet| {
+        let inside = cores.iter().filter(|core| core.is_subset(cache));
+        let lists: Vec<String> = inside.map(ToString::to_string).collect();
+        lists.join(" ")
+    };
+    caches.iter().map(list_cores).collect()
+}
+
 impl HostRecord {
     /// The record of a machine; `machine_spec` is `local` or `sim:…`.
     #[must_use]
@@ -74,6 +94,7 @@ impl HostRecord {
             machine: MachineRecord::new(&topology.identity),
             counts: topology.counts().into(),
             allowed: topology.allowed.to_string(),
+            layout: list_layout(topology),
             restricted: RestrictedRecord::new(topology),
             shape_hash: format!("{:016x}", topology.shape_hash()),
         }
@@ -93,7 +114,17 @@ impl HostRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_topology::{CpuSet, Restriction};
+    use pinwise_topology::Restriction;
+
+    #[test]
+    fn the_layout_has_the_cores_of_each_cache_that_may_be_used() {
+        let mut topology = Topology::from_synthetic("l3:2 core:2 pu:2").unwrap();
+        assert_eq!(list_layout(&topology), ["0-1 2-3", "4-5 6-7"]);
+        topology.allowed = CpuSet::parse_list("1-2,6").unwrap();
+        assert_eq!(list_layout(&topology), ["1 2", "6"]);
+        topology.llcs.clear();
+        assert_eq!(list_layout(&topology), ["1 2 6"]);
+    }
 
     #[test]
     fn what_leaves_fewer_cpus_is_recorded() {

@@ -1,9 +1,10 @@
 //! The placements of a machine as text: how many there are, and the even ones by name.
 
+use super::comparison::render_answer;
 use super::style::{
     Palette, columns, cpu_noun, format_power_of_ten, paragraph, table, visible, width,
 };
-use pinwise_format::{count, grouped_digits};
+use pinwise_format::grouped_digits;
 use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
 /// Numbers with more digits than this are also shown as a power of ten.
@@ -14,10 +15,11 @@ const NAME_COLUMN: usize = 40;
 /// Lists the shapes of one number of threads, or a table of several numbers.
 #[must_use]
 pub fn render_placements(record: &PlacementsRecord, palette: Palette) -> String {
-    match &record.threads[..] {
-        [only] => list_shapes(only, palette),
+    let listed = match &record.threads[..] {
+        [only] => list_shapes(only),
         several => format_summary_table(several),
-    }
+    };
+    listed + &render_answer(&record.answer, palette)
 }
 
 fn format_summary_table(several: &[ThreadPlacements]) -> String {
@@ -37,20 +39,8 @@ fn format_summary_table(several: &[ThreadPlacements]) -> String {
     text
 }
 
-fn list_shapes(placements: &ThreadPlacements, palette: Palette) -> String {
-    let heading = format!(
-        "{}: {} of {} {}",
-        count(placements.threads, "thread"),
-        count(placements.shapes.len(), "shape"),
-        format_count(&placements.placements),
-        if placements.placements == "1" {
-            "placement"
-        } else {
-            "placements"
-        },
-    );
-    let mut text = format!("{}\n\n", palette.strong(&paragraph("", "  ", &heading)));
-    text.push_str(" pkg numa  llc core  id                 placement, CPUs\n");
+fn list_shapes(placements: &ThreadPlacements) -> String {
+    let mut text = " pkg numa  llc core  id                 placement, CPUs\n".to_owned();
     for shape in &placements.shapes {
         text.push_str(&format_shape_lines(shape));
     }

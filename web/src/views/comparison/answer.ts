@@ -9,7 +9,7 @@ import { count } from '../../format';
 import type { Growing } from '../../keep';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
-import { cpuStrip } from '../../strip';
+import { type CpuSpace, cpuStrip } from '../../strip';
 import type { Page } from '../../view';
 import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
@@ -87,7 +87,7 @@ export function armPlacePart(
       lines.find((one) => one.name === first);
     element.hidden = !line?.arm.cpus || line.standing === 'invalid';
     if (!line?.arm.cpus) return;
-    fill(element, ...placeNodes(line, record.host?.allowed ?? '', machine));
+    fill(element, ...placeNodes(line, record.host ?? {}, machine));
     for (const button of element.parentElement?.querySelectorAll<HTMLElement>(
       'button.arm',
     ) ?? [])
@@ -131,7 +131,7 @@ function keepArmInAddress({ place }: Page, arm: string): void {
 
 function placeNodes(
   line: ArmLine,
-  allowed: string,
+  space: CpuSpace,
   machine: Machine | null,
 ): (Node | null)[] {
   const { arm, name } = line;
@@ -153,7 +153,7 @@ function placeNodes(
       used.length > 0 && ` on ${nameCpus(formatCpus(used))}`,
     ),
     (machine && smallMachine(machine, used, WIDTH)) ??
-      cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),
+      cpuStrip(arm.cpus ?? '', space),
     words ? h('p.muted', words) : null,
   ];
 }

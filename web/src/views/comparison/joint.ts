@@ -11,7 +11,6 @@ import { mapNumber } from '../../numbers';
 export function jointPart(record: Comparison): HTMLElement | null {
   const programs = record.joint?.programs ?? [];
   if (programs.length === 0) return null;
-  const allowed = record.host?.allowed ?? '';
   return section(
     'Programs',
     tableElement({
@@ -27,7 +26,7 @@ export function jointPart(record: Comparison): HTMLElement | null {
       rows: programs.map((program) => [
         program.name,
         program.placement,
-        program.cpus ? cpuStrip(program.cpus, allowed || program.cpus) : null,
+        program.cpus ? cpuStrip(program.cpus, record.host ?? {}) : null,
         mapNumber(program.weight, (weight) => fixed(weight, 2)),
         valueText(program, program.default_value),
         valueText(program, program.placed_value),

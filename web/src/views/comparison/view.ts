@@ -19,7 +19,7 @@ import {
 } from '../../method';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
-import { cpuStrip } from '../../strip';
+import { type CpuSpace, cpuStrip } from '../../strip';
 import {
   type Table,
   numberColumns,
@@ -333,7 +333,6 @@ function methodPart(
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
     mapNumber(value, (value) => percent(value, value < 0.001 ? 2 : 1));
-  const allowed = record.host?.allowed ?? '';
   return section(
     'How it was measured',
     facts({
@@ -374,13 +373,13 @@ function methodPart(
       ...endFact(record),
       ...runFacts(record),
     }),
-    placementTable(lines, allowed, Boolean(record.joint)),
+    placementTable(lines, record.host ?? {}, Boolean(record.joint)),
   );
 }
 
 function placementTable(
   lines: readonly ArmLine[],
-  allowed: string,
+  space: CpuSpace,
   isJoint: boolean,
 ): HTMLElement {
   return tableElement({
@@ -398,7 +397,7 @@ function placementTable(
     rows: lines.map(({ name, arm }) => [
       name,
       arm.cpus,
-      arm.cpus ? cpuStrip(arm.cpus, allowed || arm.cpus) : null,
+      arm.cpus ? cpuStrip(arm.cpus, space) : null,
       arm.placement?.cores,
       arm.placement?.llcs,
       arm.placement?.numa_nodes,

@@ -20,7 +20,6 @@ const FIXED: Readonly<Record<string, object>> = {
     observed_share: 0.98,
     elapsed_s: 2,
   },
-  kernel: { rate: 682658, seconds: 2.344 },
   'rule-change': { process: 22488 },
 };
 
@@ -42,11 +41,6 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
   'fleet-status': [
     'Fleet nightly: 2 of 2 nodes done.',
     'pinwise fleet report nightly',
-  ],
-  kernel: ['pi: 683k digits/s with 2 threads, in 2.34 s.', 'pinwise bench pi'],
-  placements: [
-    '8 threads can be placed on 16 CPUs (8 cores, 2 last-level caches) in 16 ways, 4 of them even.',
-    'pinwise search --threads 8 -- PROGRAM',
   ],
   prediction: [
     '8 cores in 2 LLCs is predicted best: −12.2 % cost against os-default (−19.2 % to −4.1 %); predictions off by 1.3 % (median of 4).',
@@ -118,24 +112,8 @@ test('an unfinished fleet goes on with what is missing', () => {
   ]);
 });
 
-test('the placements of the number of threads that has most are counted', () => {
-  const threads = [
-    { threads: 1, placements: '1' },
-    { threads: 16, placements: '6461' },
-    { threads: 8, placements: '999' },
-  ];
-  expect(composeHeadline('placements', { threads } as never)).toEqual([
-    '16 threads can be placed in 6,461 ways: more than any other number.',
-    ['Find the fastest', 'pinwise search --threads 16 -- PROGRAM'],
-  ]);
-  const one = { threads: [{ threads: 1, placements: '1' }] };
-  expect(composeHeadline('placements', one as never)).toEqual([
-    '1 thread can be placed in 1 way.',
-    [
-      'Find the best number of threads',
-      'pinwise search --threads 1..max -- PROGRAM',
-    ],
-  ]);
+test('a number of dozens of digits is a power of ten', () => {
+  expect(formatWays('18145')).toBe('18,145');
   expect(formatWays('6856396806172085123456789012')).toBe('6.8·10^27');
 });
 

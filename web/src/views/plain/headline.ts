@@ -3,7 +3,7 @@
 
 import { nameCpus } from '../../cpus';
 import { items, number, text, texts } from '../../fields';
-import { change, count, percent, quantity, seconds, span } from '../../format';
+import { change, count, percent, seconds, span } from '../../format';
 import type { NamedCommand } from '../../headline';
 import { splitAdvice } from '../../method';
 import type * as Records from '../../records';
@@ -60,65 +60,6 @@ function composeFleetStatus(record: Records.FleetStatus): Headline {
       ? [purpose!, `pinwise fleet ${command} ${shellWords([fleet])}`]
       : null,
   ];
-}
-
-function composeKernel(record: Records.KernelRecord): Headline {
-  const moved = number(record.bytes_per_s);
-  const rate =
-    moved === null
-      ? quantity(record.rate, `${text(record.operation)}/s`)
-      : quantity(moved / 1e9, 'GB/s');
-  return [
-    `${text(record.kernel)}: ${rate} with ${count(record.threads, 'thread')}, in ${seconds(record.seconds)}.`,
-    [
-      'Measure how it scales',
-      `pinwise bench ${shellWords([text(record.kernel)])}`,
-    ],
-  ];
-}
-
-function composePlacements(record: Records.PlacementsRecord): Headline {
-  const all = items(record.threads);
-  const units = describeUnits(record);
-  const most = all.reduce(
-    (a, b) => (toBigInt(b.placements) > toBigInt(a.placements) ? b : a),
-    all[0] ?? {},
-  );
-  const ways = formatWays(most.placements);
-  const even = items(most.shapes).length;
-  const more =
-    ways === '1'
-      ? ''
-      : all.length > 1
-        ? ': more than any other number'
-        : even > 0
-          ? `, ${even.toLocaleString('en-US')} of them even`
-          : '';
-  return [
-    ways === '1' && all.length > 1
-      ? `Each number of threads, up to ${all.length}, can be placed${units} in only one way.`
-      : `${count(most.threads, 'thread')} can be placed${units} in ${ways} ${ways === '1' ? 'way' : 'ways'}${more}.`,
-    ways === '1'
-      ? [
-          'Find the best number of threads',
-          'pinwise search --threads 1..max -- PROGRAM',
-        ]
-      : [
-          'Find the fastest',
-          `pinwise search --threads ${number(most.threads)} -- PROGRAM`,
-        ],
-  ];
-}
-
-/** " on 16 CPUs (8 cores, 2 last-level caches)"; empty if the record does not know. */
-function describeUnits({ counts }: Records.PlacementsRecord): string {
-  if (!counts) return '';
-  const { cpus, cores, llcs } = counts;
-  const units = [
-    cores !== cpus && count(cores, 'core'),
-    llcs && count(llcs, 'last-level cache'),
-  ].filter(Boolean);
-  return ` on ${count(cpus, 'CPU')}${units.length > 0 ? ` (${units.join(', ')})` : ''}`;
 }
 
 const toBigInt = (digits: Records.Maybe<string>): bigint =>
@@ -235,8 +176,6 @@ const composeTopologyDiff = (record: Records.TopologyDiff): Headline => [
 const COMPOSERS: Readonly<Record<string, (record: never) => Headline>> = {
   applied: composeApplied,
   'fleet-status': composeFleetStatus,
-  kernel: composeKernel,
-  placements: composePlacements,
   prediction: composePrediction,
   replay: composeReplay,
   'rule-change': composeRuleChange,

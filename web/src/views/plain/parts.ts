@@ -4,12 +4,20 @@ import { chart } from '../../chart';
 import { parseCpus } from '../../cpus';
 import { h } from '../../dom';
 import { items, number, text, texts } from '../../fields';
-import { change, count, minute, percent, quantity } from '../../format';
+import {
+  change,
+  count,
+  minute,
+  percent,
+  quantity,
+  seconds,
+} from '../../format';
 import { knownEnds, mapNumber, positive } from '../../numbers';
 import type * as Records from '../../records';
-import { cpuStrip } from '../../strip';
+import { type CpuSpace, cpuStrip } from '../../strip';
 import { numberColumns, scrollBox, tableElement } from '../../table';
 import type { Part } from '../../view';
+import { facts } from '../../words';
 import { ratioPlan } from '../diff/view';
 import { LEVELS, formatWays, rankPlacements } from './headline';
 import { withTruth } from './truth';
@@ -119,13 +127,17 @@ const MAX_SHAPES = 16;
 export function placementPart({
   threads,
   allowed,
+  layout,
 }: Records.PlacementsRecord): HTMLElement {
   const all = items(threads);
   const shapes = all.flatMap((one) => items(one.shapes));
   const used = shapes.flatMap((shape) => parseCpus(shape.cpus));
-  const cpus = text(allowed) || `0-${used.reduce((a, b) => Math.max(a, b), 0)}`;
+  const space = {
+    allowed: text(allowed) || `0-${used.reduce((a, b) => Math.max(a, b), 0)}`,
+    layout,
+  };
   return all.length === 1 || shapes.length <= MAX_SHAPES
-    ? shapeTable(all, cpus)
+    ? shapeTable(all, space)
     : tableElement({
         caption: 'Ways to place threads',
         columns: ['Threads', ...numberColumns('Ways'), 'Evenly spread'],
@@ -135,7 +147,7 @@ export function placementPart({
           h(
             'details',
             h('summary', String(items(one.shapes).length)),
-            shapeTable([one], cpus),
+            shapeTable([one], space),
           ),
         ]),
       });
@@ -144,12 +156,12 @@ export function placementPart({
 /** A row per placement; of a single number of threads, the headline has the number. */
 function shapeTable(
   all: readonly Records.ThreadPlacements[],
-  cpus: string,
+  space: CpuSpace,
 ): HTMLElement {
   const only = all.length === 1;
   return tableElement({
     caption:
-      'Even placements, fewest units first; those that swap equal units count as one',
+      'Even placements, fewest units first. Small gaps: cores; large gaps: last-level caches',
     columns: [
       ...(only ? [] : ['Threads']),
       'As --place takes it',
@@ -161,7 +173,7 @@ function shapeTable(
       items(shapes).map((shape) => [
         ...(only ? [] : [count(threads, 'thread')]),
         shape.name,
-        cpuStrip(text(shape.cpus), cpus),
+        cpuStrip(text(shape.cpus), space),
         shape.cpus,
         shape.cores,
         shape.llcs,
@@ -171,6 +183,14 @@ function shapeTable(
     ),
   });
 }
+
+/** What a kernel's one run did; its settings are folded. */
+export const kernelPart = (record: Records.KernelRecord): HTMLElement =>
+  facts({
+    Threads: record.threads,
+    Time: mapNumber(record.seconds, seconds),
+    Rate: quantity(record.rate, `${text(record.operation)}/s`),
+  });
 
 /** The groups that latencies show, a row for each level, and why. */
 export function replayParts({ levels }: Records.ReplayRecord): HTMLElement[] {
@@ -197,7 +217,7 @@ export function replayParts({ levels }: Records.ReplayRecord): HTMLElement[] {
           h(
             'ul.groups',
             ...groups.map((cpus) =>
-              h('li', cpuStrip(cpus, groups.join(',')), cpus),
+              h('li', cpuStrip(cpus, { allowed: groups.join(',') }), cpus),
             ),
           ),
         ];

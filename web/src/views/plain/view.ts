@@ -12,6 +12,8 @@ import {
   seconds,
   wholeNumber,
 } from '../../format';
+import { adviceLine } from '../../method';
+import type { Answer, Maybe } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Part, type View, stack } from '../../view';
@@ -21,6 +23,7 @@ import { parseSchema } from '../../schema';
 import { LEVELS, composeHeadline, processName } from './headline';
 import {
   fleetStatusPart,
+  kernelPart,
   placementPart,
   predictionPart,
   replayParts,
@@ -179,7 +182,9 @@ function ownParts(
     case 'topology-diff':
       return [topologyDiffParts(any), /./];
     case 'placements':
-      return [[placementPart(any)], /^threads$/];
+      return [[placementPart(any)], /^(threads|layout)$/];
+    case 'kernel':
+      return [[kernelPart(any)], /^(threads|seconds|rate)$/];
     case 'replay':
       return [replayParts(any), /^(cpus|levels|flat|cannot_tell)$/];
     case 'rules':
@@ -195,16 +200,16 @@ export function plainView(record: AnyRecord): View {
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const kind = parseSchema(record.schema)?.name ?? '';
   const [parts, shown] = ownParts(kind, record);
-  const rest = Object.entries(record).filter(([name]) => !shown.test(name));
+  const { answer, ...all } = record as AnyRecord & { answer?: Maybe<Answer> };
+  const rest = Object.entries(all).filter(([name]) => !shown.test(name));
+  const folded = { placements: 'The machine', kernel: 'Settings' }[kind];
   const others = fieldParts(Object.fromEntries(rest));
   const [sentence, next] = composeHeadline(kind, record);
   return stack('article', 'plain', [
-    sentence && h('p.verdict', sentence),
-    next && commandList([next]),
+    h('p.verdict', answer?.sentence ?? sentence ?? ''),
+    next ? commandList([next]) : adviceLine(answer?.advice),
     ...parts,
-    ...(kind === 'placements'
-      ? [h('details', h('summary', 'The machine'), ...others)]
-      : others),
+    ...(folded ? [h('details', h('summary', folded), ...others)] : others),
     h(
       'details',
       h('summary', 'As JSON'),

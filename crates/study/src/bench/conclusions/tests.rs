@@ -82,6 +82,7 @@ fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
                 packages: 1,
             },
             allowed: "0-1".to_owned(),
+            layout: Vec::new(),
             restricted: None,
             shape_hash: String::new(),
         },
