@@ -81,16 +81,10 @@ impl SearchRecord {
 
     /// Results that the verdict's sentence leaves out.
     fn write_further_sentences(&self) -> Vec<String> {
-        let confirmation = self.confirmation.as_ref();
-        let mut listed: Vec<String> = confirmation
-            .map(|found| match self.best {
-                None => found.sentence.clone(),
-                Some(_) => format!(
-                    "The interval from {} holds with {} confidence at whatever moment it is read.",
-                    count(found.pairs, "fresh pair"),
-                    round_percent(found.confidence)
-                ),
-            })
+        // The headline has the interval and the verdict the number of pairs.
+        let unnamed = self.confirmation.as_ref().filter(|_| self.best.is_none());
+        let mut listed: Vec<String> = unnamed
+            .map(|found| found.sentence.clone())
             .into_iter()
             .collect();
         let do_cpus_differ = self

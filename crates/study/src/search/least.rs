@@ -107,7 +107,10 @@ impl Engine<'_> {
                     proposal.arm,
                     proposal.pairs.count(),
                 ),
-                None => words::describe_least(self, arm, best, share_of_best),
+                None => {
+                    let smaller = self.propose(best).filter(|&smaller| smaller != best);
+                    words::describe_least(self, arm, best, smaller, share_of_best)
+                }
             },
             basis: String::new(),
             commands: Vec::new(),

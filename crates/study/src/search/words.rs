@@ -268,27 +268,22 @@ fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecomm
     compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus, named)
 }
 
-/// How many shapes ran, and that no other is expected to be better. The reader must know, since the
-/// model may be wrong about a shape that is unlike those that ran.
+/// How many candidates ran, and that no other is expected to be better. The reader must know, since
+/// the model may be wrong about a placement that is unlike those that ran.
 fn describe_trials(engine: &Engine<'_>) -> String {
     let runs = engine.runs_of_arms();
-    let is_shape = |&arm: &usize| {
-        arm != DEFAULT && engine.refined_from[arm].is_none() && !engine.is_elsewhere(arm)
-    };
-    let shapes: Vec<usize> = (0..engine.arms.len()).filter(is_shape).collect();
-    let ran = shapes.iter().filter(|&&arm| runs[arm] > 0).count();
-    let left = shapes.len() - ran;
+    // Other CPUs of the best shape are no candidates of their own.
+    let is_candidate = |&arm: &usize| !engine.is_elsewhere(arm);
+    let candidates: Vec<usize> = (0..engine.arms.len()).filter(is_candidate).collect();
+    let all = candidates.len();
+    let ran = candidates.iter().filter(|&&arm| runs[arm] > 0).count();
     let within = percent(engine.zone().exp_m1());
-    if shapes.len() == 1 {
-        return format!("The only shape ran; it is not expected to beat it by {within}.");
-    }
-    if left == 0 {
-        return format!("All {ran} shapes ran; none is expected to beat it by {within}.");
+    if ran == all {
+        return format!("All {all} candidates ran; none is expected to beat it by {within}.");
     }
     format!(
-        "{ran} of {} shapes ran, the most compact and the most spread among them; of the other \
-         {left} the model expects none to beat it by {within}.",
-        shapes.len()
+        "{ran} of {all} candidates ran, the most compact and the most spread among them; the model \
+         expects no other to beat it by {within}."
     )
 }
 
@@ -300,11 +295,26 @@ fn more_effort(engine: &Engine<'_>) -> &'static str {
     }
 }
 
-/// The arm with the fewest resources, such as "4 cores of one LLC: 98 % of the best".
-pub(super) fn describe_least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
+/// The arm with the fewest resources, such as "4 cores of one LLC: 98 % of the best". Of the best
+/// itself, `smaller` is an arm that may do as well but was not compared with it.
+pub(super) fn describe_least(
+    engine: &Engine<'_>,
+    arm: usize,
+    best: usize,
+    smaller: Option<usize>,
+    of_best: f64,
+) -> String {
     let what = engine.arms[arm].place.used.describe();
-    if arm == best {
-        return format!("{what}: nothing smaller is nearly as good.");
+    let within = percent(engine.plan.max_slowdown);
+    match smaller {
+        _ if arm != best => {}
+        Some(smaller) => {
+            let smaller = &engine.arms[smaller].name;
+            return format!(
+                "{what}: {smaller} may come within {within} of it, but was not compared with it."
+            );
+        }
+        None => return format!("{what}: nothing smaller is likely to come within {within} of it."),
     }
     let is_measured = engine.runs_of_arms()[arm] > 0;
     let how = if is_measured { "" } else { ", as predicted" };
