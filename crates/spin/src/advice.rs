@@ -67,7 +67,7 @@ pub struct Advice {
 /// Advice for all runtimes whose settings are known.
 #[must_use]
 pub fn advise(costs: &Costs) -> Vec<Advice> {
-    vec![
+    let all = [
         advise_own_loop(costs),
         advise_count(costs, &GOMP),
         advise_count(costs, &GLIBC),
@@ -81,7 +81,27 @@ pub fn advise(costs: &Costs) -> Vec<Advice> {
         advise_blocktime_in_ms(costs),
         advise_onnx(costs),
         advise_hotspot(costs),
-    ]
+    ];
+    all.map(|advice| leave_alone_if_right(advice, costs.budget_ns()))
+        .into()
+}
+
+/// Suggests nothing where the usual value spins about as long as parking costs.
+fn leave_alone_if_right(advice: Advice, budget_ns: f64) -> Advice {
+    match advice.usual_ns {
+        Some(usual_ns) if is_about(usual_ns / budget_ns) => Advice {
+            suggested: None,
+            suggested_ns: None,
+            verify: None,
+            ..advice
+        },
+        _ => advice,
+    }
+}
+
+/// Is a time about as long as another, by their ratio?
+fn is_about(ratio: f64) -> bool {
+    (0.67..=1.5).contains(&ratio)
 }
 
 /// A setting that counts PAUSEs, of a waiter that looks after each.
@@ -413,20 +433,19 @@ fn sweep_command(values: &[&str], command: &str) -> String {
 fn compare_with_budget(usual_ns: f64, budget_ns: f64) -> String {
     let ratio = usual_ns / budget_ns;
     let time = seconds(usual_ns * 1e-9);
-    if ratio > 1.5 {
-        let times = if ratio < 10.0 {
-            format!("{ratio:.1}")
-        } else {
-            format!("{ratio:.0}")
-        };
-        format!("The usual value spins {time} here, {times} times what parking and waking costs.")
-    } else if ratio < 0.67 {
-        format!(
-            "The usual value spins {time} here, less than what parking and waking costs: more may save wake-ups."
-        )
-    } else {
-        format!("The usual value spins {time} here, about what parking and waking costs.")
+    if is_about(ratio) {
+        return format!("The usual value spins {time} here, about what parking and waking costs.");
     }
+    if ratio < 1.0 {
+        return format!(
+            "The usual value spins {time} here, less than what parking and waking costs: more may save wake-ups."
+        );
+    }
+    let times = match ratio < 10.0 {
+        true => format!("{ratio:.1}"),
+        false => format!("{ratio:.0}"),
+    };
+    format!("The usual value spins {time} here, {times} times what parking and waking costs.")
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ fn counts_fit_into_the_cost_of_blocking() {
     check(40.0, "GOMP_SPINCOUNT", 12_000.0, Some("200"));
     check(4.0, "GOMP_SPINCOUNT", 1_200.0, Some("2000"));
     check(40.0, "mutex_max_spin", 24.0, Some("200"));
+    // 600 of 12 ns are nearly 8 µs: nothing to change.
+    check(12.0, "mutex_max_spin", 7.2, None);
     check(0.1, "glibc.pthread.mutex_spin_count", 0.0099, Some("32767"));
     // 50 times 75 PAUSEs; 3 times 75 of 40 ns are 9 µs.
     check(40.0, "innodb_spin_wait_pause_multiplier", 150.0, Some("3"));

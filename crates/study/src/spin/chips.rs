@@ -115,10 +115,9 @@ fn describe_comparison(
         return format!("Not among the known chips ({name}): trust the measurement.");
     };
     let (low, high) = chip.pause_cycles;
-    let published = if high - low < 0.05 * low {
-        format!("{low:.0} cycles")
-    } else {
-        format!("{low:.0} to {high:.0} cycles")
+    let published = match [low, high].map(|cycles| format!("{cycles:.0}")) {
+        [low, high] if low == high => format!("{low} cycles"),
+        [low, high] => format!("{low} to {high} cycles"),
     };
     let verdict = match (measured, deviation) {
         (Some(cycles), Some(share)) if share.abs() <= MAX_DEVIATION => {

@@ -115,7 +115,7 @@ const cpuTable = (record: SpinPauseRecord): HTMLElement =>
     columns: [
       'CPU',
       ...numberColumns('Time', 'Cycles', 'Clock'),
-      'Two levels, as beside a busy SMT sibling',
+      'Two levels',
       'Other hints',
     ],
     rows: (record.cpus ?? []).map((c) => [
