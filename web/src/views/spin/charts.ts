@@ -19,6 +19,8 @@ import {
   shortName,
 } from './shape';
 import { filterMap } from '../../lists';
+import { mapNumber } from '../../numbers';
+import type { Maybe } from '../../records';
 
 const formatMilliseconds = (value: number): string => seconds(value / 1e3);
 
@@ -231,6 +233,19 @@ function mapPanels(
   ];
 }
 
+/** "16.7 → 246 ms", of a move; on one chip "246 ms". */
+function describeSpin(
+  { total_ms: total }: Predicted['predictions'][number],
+  move: Maybe<Predicted['moves'][number]>,
+): string {
+  const now = mapNumber(total, formatMilliseconds) ?? '–';
+  const before = mapNumber(move?.from_ms, formatMilliseconds);
+  const unit = / \S+$/.exec(now)?.[0] ?? '';
+  return before
+    ? `${unit && before.endsWith(unit) ? before.slice(0, -unit.length) : before} → ${now}`
+    : now;
+}
+
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
 export function ladderPlan(
   record: Predicted,
@@ -292,7 +307,11 @@ export function ladderPlan(
     panel: {
       height: 26 * names.length,
       x: timeAxis('time'),
-      y: { title: 'Algorithm', names: rows.map(firstName) },
+      y: {
+        title: 'Algorithm',
+        names: rows.map(firstName),
+        words: rows.map((row) => describeSpin(row, before.get(row.algorithm))),
+      },
       series: separateMarks(drawn),
     },
   };

@@ -57,10 +57,15 @@ impl SpinReplayRecord {
             .filter_map(|cell| Some((cell, late_us(cell)?)));
         let cells = known.clone().count();
         let (cell, late_us) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let when = match self.experiment {
+        let name_time = |cell: &ReplayCell| match self.experiment {
             ReplayExperiment::Handoff => format!("if held for {} ms", cell.hold_ms),
             _ => format!("at a delay of {} ms", cell.delay_ms),
         };
+        let later = one
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, compare_with_prediction(cell)?)));
+        let latest = later.max_by(|a, b| a.1.total_cmp(&b.1));
         let worst = match cells {
             1 => String::new(),
             _ => format!(", the worst of {cells}"),
@@ -69,7 +74,8 @@ impl SpinReplayRecord {
             name: first_name(&one.name, &one.algorithm),
             cell,
             late_us,
-            when: format!("{when}{worst}"),
+            when: format!("{}{worst}", name_time(cell)),
+            least_predicted: latest.map(|(cell, ratio)| (ratio, name_time(cell))),
         })
     }
 }
@@ -79,6 +85,14 @@ struct WorstCell<'a> {
     cell: &'a ReplayCell,
     late_us: f64,
     when: String,
+    /// How many times as late as predicted the cell is that exceeds its prediction most, and when.
+    least_predicted: Option<(f64, String)>,
+}
+
+/// How many times as late as predicted a lock was noticed; `None` if one of the two is unknown.
+fn compare_with_prediction(cell: &ReplayCell) -> Option<f64> {
+    let predicted_us = cell.predicted.lateness_us.filter(|us| *us > 0.0)?;
+    Some(cell.measured.as_ref()?.lateness_us / predicted_us)
 }
 
 impl WorstCell<'_> {
@@ -94,15 +108,27 @@ impl WorstCell<'_> {
             few if few < MIN_ITEMS => count_of(few, "item", "items"),
             _ => "median".to_owned(),
         };
-        let beside = cell.predicted.lateness_us.filter(|us| *us > 0.0);
-        let beside = beside.map_or_else(String::new, |us| {
-            let predicted = seconds(us * 1e-6);
-            match self.late_us / us {
-                more if more >= 1.1 => format!(", {more:.1} times the predicted {predicted}"),
-                less if less < 0.9 => format!(", {} of the predicted {predicted}", percent(less)),
-                _ => format!(", as predicted ({predicted})"),
+        let ratio = compare_with_prediction(cell);
+        let beside = match (ratio, cell.predicted.lateness_us) {
+            (Some(ratio), Some(us)) => {
+                let predicted = seconds(us * 1e-6);
+                match (ratio, &self.least_predicted) {
+                    (_, Some((most, when))) if *most >= 1.1 * ratio && *most >= 1.1 => {
+                        format!(
+                            ", {predicted} predicted; {most:.1} times as late as predicted {when}"
+                        )
+                    }
+                    (more, _) if more >= 1.1 => {
+                        format!(", {more:.1} times the predicted {predicted}")
+                    }
+                    (less, _) if less < 0.9 => {
+                        format!(", {} of the predicted {predicted}", percent(less))
+                    }
+                    _ => format!(", as predicted ({predicted})"),
+                }
             }
-        });
+            _ => String::new(),
+        };
         format!("{name} {verb}{late} late ({figure} {when}){beside}")
     }
 }
