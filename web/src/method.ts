@@ -37,8 +37,14 @@ export const splitAdvice = (
 /** Advice, below a verdict; a command at its end can be copied. */
 export function adviceLine(advice: Maybe<string>): HTMLElement | null {
   if (!advice) return null;
-  const command = splitAdvice(advice);
-  if (command) return commandList([command]);
+  const found = splitAdvice(advice);
+  if (found) {
+    const [words, command] = found;
+    // Of several sentences only the last is about the command.
+    const [, others = '', label = words] =
+      /^(.*[.!?]) ([^.]+)$/.exec(words) ?? [];
+    return h('div', adviceLine(others), commandList([[label, command]]));
+  }
   return h(
     'p.advice-line',
     h('span', { aria: { hidden: 'true' } }, '→ '),

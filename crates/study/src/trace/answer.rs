@@ -113,7 +113,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         Cause::Work | Cause::Waiting(_) | Cause::Blocked | Cause::Lock
             if times.is_much_queued() =>
         {
-            let by = QueuedBy::main_cause(record);
+            let by = QueuedBy::second_cause(record, times);
             format!(", and {}", lower_first(&describe_queue(record, by)))
         }
         _ => String::new(),

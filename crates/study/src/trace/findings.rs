@@ -225,7 +225,7 @@ fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<F
             describe_time(figures, scheduler_s),
         );
         let advice = if knows_quotas {
-            "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare)."
+            "The scheduler left work queued; a placement that spreads the threads may avoid it (pinwise compare)."
         } else {
             "The cause is unknown: either the scheduler left work queued, or a CPU quota held the threads back, which this trace cannot see."
         };

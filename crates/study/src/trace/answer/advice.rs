@@ -56,7 +56,7 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
 fn list_checks(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Vec<&'static str> {
     let by = match cause {
         Cause::Queued(by) => Some(*by),
-        Cause::Work if times.is_much_queued() => Some(QueuedBy::main_cause(record)),
+        Cause::Work if times.is_much_queued() => Some(QueuedBy::second_cause(record, times)),
         Cause::OneThread(thread) | Cause::BusyThread(thread)
             if thread.wait_s.unwrap_or(0.0) > thread.cpu_s =>
         {

@@ -47,8 +47,22 @@ pub(super) enum QueuedBy {
 
 impl QueuedBy {
     pub(super) fn main_cause(record: &TraceRecord) -> Self {
+        Self::find_main(record).0
+    }
+
+    /// What a program waits for beside something larger: named only if it is much by itself.
+    pub(super) fn second_cause(record: &TraceRecord, times: &Times) -> Self {
+        match Self::find_main(record) {
+            (cause, part_s) if part_s >= MUCH * times.all_s() => cause,
+            _ => Self::Mixed,
+        }
+    }
+
+    /// The main cause, and the time that was lost to it, seconds.
+    fn find_main(record: &TraceRecord) -> (Self, f64) {
+        let waited_s = record.figures.waits.total_s.unwrap_or(0.0);
         let Some(causes) = record.figures.waits.because else {
-            return Self::Mixed;
+            return (Self::Mixed, waited_s);
         };
         let all = [
             (causes.own_threads_s, Self::OwnThreads),
@@ -61,12 +75,11 @@ impl QueuedBy {
         let total: f64 = all.iter().map(|(part, _)| part).sum();
         // What others take does not matter where the program's own threads fill all CPUs.
         let crowded_s = ready_threads(record) - allowed_cpus(record) as f64;
-        let waited_s = record.figures.waits.total_s.unwrap_or(0.0);
         if crowded_s * record.elapsed_s > MOST * waited_s && waited_s > 0.0 {
-            return Self::OwnThreads;
+            return (Self::OwnThreads, waited_s);
         }
         let most = all.into_iter().find(|(part, _)| *part > MOST * total);
-        most.map_or(Self::Mixed, |(_, cause)| cause)
+        most.map_or((Self::Mixed, waited_s), |(part_s, cause)| (cause, part_s))
     }
 
     pub(super) const fn headline(self) -> &'static str {

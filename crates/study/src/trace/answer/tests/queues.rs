@@ -38,6 +38,28 @@ fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
 }
 
 #[test]
+fn a_cause_of_few_waits_is_not_named_beside_the_program_s_own_work() {
+    let mut one = life(20, "worker", 4.0, &[(BlockedIn::Timer, 2)]);
+    one.wait_s = 1.0;
+    let judge = |scheduler_s: f64| {
+        let mut record = trace(std::slice::from_ref(&one));
+        record.figures.waits.because = Some(WaitCauses {
+            scheduler_s,
+            own_threads_s: 1.0 - scheduler_s,
+            ..Default::default()
+        });
+        conclude(&mut record);
+        record.answer.unwrap().sentence
+    };
+    let most = judge(0.9);
+    let start = "Limited by its own work, and held up by the scheduler, which left CPUs idle: it ";
+    assert!(most.starts_with(start), "{most}");
+    let some = judge(0.6);
+    let start = "Limited by its own work, and waited for CPUs: it ";
+    assert!(some.starts_with(start), "{some}");
+}
+
+#[test]
 fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
     // A shell waits for its children while they run and wait for CPUs.
     let waits = |blocked: u64, cpu_s: f64, wait_s: f64| {
