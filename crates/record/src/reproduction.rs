@@ -139,25 +139,36 @@ impl Reproduction {
         let counts = &self.counts;
         let tried = counts.reproduced + counts.consistent + counts.contradicted;
         let how = if self.simulated { " in simulation" } else { "" };
-        let mut sentence = format!(
-            "{} of {tried} testable claims reproduced{how}",
-            counts.reproduced
-        );
-        if counts.consistent > 0 {
-            sentence += &format!(", {} consistent with vague figures", counts.consistent);
-        }
+        let agreeing = match counts.consistent {
+            0 => format!("{} reproduced", counts.reproduced),
+            vague => format!(
+                "{} reproduced, {vague} consistent with vague figures",
+                counts.reproduced
+            ),
+        };
+        let experiments = self.reports.iter().flat_map(|report| &report.experiments);
+        let mut claims = experiments.flat_map(|experiment| &experiment.claims);
+        let first = claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted);
+        let mut sentence = match first {
+            Some(first) => format!(
+                "{} of {tried} testable claims contradicted{how} ({}); {agreeing}",
+                counts.contradicted, first.claim
+            ),
+            None if counts.consistent == 0 => {
+                format!(
+                    "{} of {tried} testable claims reproduced{how}",
+                    counts.reproduced
+                )
+            }
+            None => format!("None of {tried} testable claims is contradicted{how}: {agreeing}"),
+        };
         if counts.given > 0 {
             sentence += &format!("; {} were inputs", counts.given);
         }
         if counts.not_here > 0 {
             sentence += &format!("; {} cannot be tested here", counts.not_here);
         }
-        let experiments = self.reports.iter().flat_map(|report| &report.experiments);
-        let mut claims = experiments.flat_map(|experiment| &experiment.claims);
-        match claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted) {
-            Some(claim) => format!("{sentence}. Contradicted: {}.", claim.claim),
-            None => format!("{sentence}."),
-        }
+        sentence + "."
     }
 
     /// Reproducing the same reports on this machine or simulated: whichever this was not.

@@ -59,7 +59,7 @@ test('claims that differ in a number alone share a row', () => {
   }));
   expect(claimRows([{ claims }]).slice(1)).toEqual([
     [
-      '– a sender every 3 to 5 ms',
+      '– a sender every 3 to 5 ms (3 claims)',
       'about\u00a01.2\u00a0s',
       '1.3\u00a0s\u00a0to\u00a01.5\u00a0s',
       '0.25 s',

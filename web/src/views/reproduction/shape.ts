@@ -1,5 +1,6 @@
 // Claims of field reports in words.
 
+import { count } from '../../format';
 import { groupBy } from '../../lists';
 import type { ClaimRecord, ExperimentRecord, Maybe } from '../../records';
 import type { TableCell } from '../../table';
@@ -28,7 +29,7 @@ export const claimRows = (
           ...[...groupBy(tested, toPattern).values()].map((alike) => {
             const [first, last] = [alike[0]!, alike.at(-1)!];
             return [
-              `– ${alike.length > 1 ? joinNumbers(first, last) : (first.claim ?? '')}`,
+              `– ${alike.length > 1 ? `${joinNumbers(first, last)} (${count(alike.length, 'claim')})` : (first.claim ?? '')}`,
               keepShort(first.reported),
               keepShort(measuredRange(alike)),
               // A condition is its own measure.
