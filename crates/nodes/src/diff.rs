@@ -18,7 +18,7 @@ use crate::nodes::{Figure, Nodes};
 use crate::population::median;
 use crate::side::{Side, is_near_centre, list_figures, match_figures};
 use crate::words::{describe_change, join_names};
-use pinwise_format::count;
+use pinwise_format::{count, percent};
 use pinwise_record::{Direction, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjust_p_values;
@@ -235,9 +235,12 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
     }
     let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if differing.is_empty() {
+        let possible = changes.iter().flat_map(|change| [change.low, change.high]);
+        let largest = possible.flatten().map(|ratio| ratio.max(1.0 / ratio) - 1.0);
         return format!(
-            "No change of 1 % or more is confirmed in {}.",
-            count(figures, "figure")
+            "No change of 1 % or more is confirmed in {}; changes of up to {} are possible.",
+            count(figures, "figure"),
+            percent(largest.fold(0.0, f64::max))
         );
     }
     let largest: Vec<String> = differing

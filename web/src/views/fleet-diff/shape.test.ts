@@ -100,7 +100,7 @@ test('intervals that exclude 1 are said not to be corrected', () => {
     .slice(1)
     .map((figure) => ({ ...figure, p_adjusted: 0.076 }));
   expect(describeIntervals(none)).toBe(
-    '↑ more is better, ↓ less is better. Lines: 95 % interval of each figure alone. Corrected for 4 figures, none differs by 1 % or more (lowest adjusted p 0.076).',
+    '↑ more is better, ↓ less is better. Lines: 95 % interval of each figure alone. Corrected for 4 figures, none is shown to differ by 1 % or more (lowest adjusted p 0.076).',
   );
 });
 

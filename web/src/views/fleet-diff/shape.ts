@@ -55,6 +55,6 @@ export function describeIntervals(figures: readonly FigureChange[]): string {
   const result =
     changed > 0
       ? `${changed} ${changed === 1 ? 'differs' : 'differ'} by 1 % or more (filled)`
-      : `none differs by 1 % or more${p.length > 0 ? ` (lowest adjusted p ${digits(Math.min(...p), 2)})` : ''}`;
+      : `none is shown to differ by 1 % or more${p.length > 0 ? ` (lowest adjusted p ${digits(Math.min(...p), 2)})` : ''}`;
   return `↑ more is better, ↓ less is better. Lines: 95 % interval of each figure alone. Corrected for ${count(figures.length, 'figure')}, ${result}.`;
 }

@@ -68,7 +68,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
 const nextStep = (diff: FleetDiff, figures: readonly Figure[]): string =>
   figures.some((figure) => differs(figure) === true)
     ? `See which nodes of B differ from their peers: pinwise fleet report ${shellWords([diff.b?.fleet || 'FLEET'])}.`
-    : 'To detect smaller changes, measure more nodes: pinwise fleet submit STUDY.toml.';
+    : 'To narrow that, measure more nodes: pinwise fleet submit STUDY.toml.';
 
 function ratioStrips(figures: readonly Figure[]): HTMLElement {
   const range = ratioRange(
