@@ -227,13 +227,16 @@ pub(super) fn compare_groups(
         join_first(&only_a),
         join_first(&only_b)
     );
-    Some(Difference::new(
-        what,
-        Some(level),
-        json!(only_a),
-        json!(only_b),
-        sentence,
-    ))
+    let difference = Difference::new(what, Some(level), json!(only_a), json!(only_b), sentence);
+    // A CPU alone shares nothing.
+    let is_alone = |group: &String| !group.contains(['-', ',']);
+    Some(
+        match [&only_a, &only_b].map(|only| only.iter().all(is_alone)) {
+            [true, false] => difference.with_values(["none".to_owned(), only_b.join("; ")]),
+            [false, true] => difference.with_values([only_a.join("; "), "none".to_owned()]),
+            _ => difference,
+        },
+    )
 }
 
 fn compare_kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {

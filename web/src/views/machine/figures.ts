@@ -15,6 +15,8 @@ export interface FigureChoice {
 /** Figures on a scale of equal ratios. */
 export interface ScaleColouring {
   kind: 'scale';
+  /** The figure: "latency to CPU 0". */
+  name: string;
   unit: string;
   low: number;
   high: number;
@@ -102,21 +104,21 @@ export function buildColouring(
     return scaleColouring(
       latenciesTo(machine, chosen),
       'ns',
-      (ns) => `latency to CPU ${chosen}: ${ns}`,
+      `latency to CPU ${chosen}`,
       chosen,
     );
   if (key === 'contention')
     return scaleColouring(
       contentionsWith(machine, chosen),
       '×',
-      (times) => `time beside CPU ${chosen} over time alone: ${times}`,
+      `time beside CPU ${chosen} over time alone`,
       chosen,
     );
   if (key === 'pause') {
     const values = new Map(
       (machine.measured?.pause ?? []).map((p) => [p.cpu, p.ns.value]),
     );
-    return scaleColouring(values, 'ns', (ns) => `spin-wait hint: ${ns}`, null);
+    return scaleColouring(values, 'ns', 'spin-wait hint', null);
   }
   if (key.startsWith('level:'))
     return groupColouring(machine, Number(key.slice(6)));
@@ -130,12 +132,13 @@ export const shortFigure = (value: number): string =>
 function scaleColouring(
   values: ReadonlyMap<number, number>,
   unit: string,
-  words: (figure: string) => string,
+  name: string,
   chosen: number | null,
 ): ScaleColouring {
   const all = [...values.values()].filter((value) => value > 0);
   return {
     kind: 'scale',
+    name,
     unit,
     low: all.length > 0 ? Math.min(...all) : 0,
     high: all.length > 0 ? Math.max(...all) : 0,
@@ -145,7 +148,7 @@ function scaleColouring(
       const value = values.get(cpu.cpu);
       return value === undefined
         ? 'not measured'
-        : words(quantity(value, unit));
+        : `${name}: ${quantity(value, unit)}`;
     },
   };
 }

@@ -15,8 +15,10 @@ export function scaleLegend(
   colours: Theme,
   low: string,
   high: string,
+  name = '',
 ): HTMLElement {
-  if (low === high) return h('p.legend', low);
+  const title = name && h('span', name);
+  if (low === high) return h('p.legend', title, h('span', low));
   const strip = svg('svg', {
     width: 160,
     height: 12,
@@ -34,7 +36,7 @@ export function scaleLegend(
       }),
     );
   }
-  return h('p.legend', h('span', low), strip, h('span', high));
+  return h('p.legend', title, h('span', low), strip, h('span', high));
 }
 
 /** The colour of a class. If there are more classes than colours, colours repeat, and names
@@ -57,6 +59,7 @@ export function colouringLegend(
       colours,
       quantity(colouring.low, colouring.unit),
       quantity(colouring.high, colouring.unit),
+      colouring.name,
     );
   }
   const shown = colouring.names.slice(0, MAX_CLASSES).map((name, at) => {
