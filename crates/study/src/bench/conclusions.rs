@@ -374,7 +374,7 @@ fn conclude_places(kernel: &BenchKernel) -> Option<String> {
             unsigned_share(gain)
         ),
         Some(gain) => format!(
-            "{start}: whether {best} does more work than {OS_DEFAULT} is undecided ({}); it does {more} more than {worst}.",
+            "{start}: {best} does {more} more work than {worst}; against {OS_DEFAULT} it is undecided ({}).",
             signed_range(
                 gain.low.unwrap_or(gain.value),
                 gain.high.unwrap_or(gain.value)

@@ -257,11 +257,7 @@ pub(super) fn complete_record(
             write_verdict(record, plan, topology, &look, cpu, &setting, &columns);
             steadiness::compare_steadiness(record, plan, &results.data, &setting);
         }
-        _ => {
-            record.verdict.sentence = no_look_sentence(record, results.stopped);
-            let failed = find_failed(record).map(exits::read_output_of);
-            record.verdict.commands = failed.into_iter().collect();
-        }
+        _ => exits::conclude_without_look(record, results.stopped),
     }
     record.ended = record.ending();
     timed_out::conclude_late_arms(record, plan, topology, results.stopped);
@@ -471,37 +467,4 @@ fn remove_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look 
         choice.winner = baseline;
     }
     choice
-}
-
-fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
-    match stopped {
-        Stopped::Failed => failed_sentence(record),
-        Stopped::Interrupted => "Undecided: interrupted before there was enough data.".to_owned(),
-        _ => "Undecided: no complete block.".to_owned(),
-    }
-}
-
-/// The arm whose failure ended the comparison: the baseline if it failed, else the first that did.
-fn find_failed(record: &Comparison) -> Option<&Arm> {
-    let mut failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
-    let first = failed.clone().next();
-    failed.find(|arm| arm.name == record.baseline).or(first)
-}
-
-/// Why nothing could be compared.
-fn failed_sentence(record: &Comparison) -> String {
-    let cause = find_failed(record);
-    let reason = cause.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
-    let name = cause.map_or("", |arm| arm.name.as_str());
-    // A reason of several lines ends with the command's own output.
-    let stop = if reason.contains('\n') { "" } else { "." };
-    if record.arms.iter().all(|arm| arm.invalid.is_some()) {
-        return format!("No arm could be measured: {reason}{stop}");
-    }
-    // Without another arm of the same command, the reason names the arm.
-    let is_command = |arm: &&Arm| cause.is_some_and(|cause| cause.command == arm.command);
-    match record.arms.iter().filter(is_command).count() {
-        1 => format!("No verdict: {reason}{stop}"),
-        _ => format!("No verdict because {name} could not be measured: {reason}{stop}"),
-    }
 }

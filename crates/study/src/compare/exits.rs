@@ -1,11 +1,12 @@
-//! Runs that exited with another status than 0, which `--ignore-failure` accepts: how long a command
-//! takes to fail recommends nothing.
+//! Runs that failed: they end a comparison, with the reason as its verdict, or `--ignore-failure`
+//! accepts them; how long a command takes to fail recommends nothing.
 
 use std::collections::BTreeMap;
 
 use pinwise_format::{capitalise, count, shell};
 use pinwise_record::{
-    Arm, CommandRecord, Comparison, Finding, NotRecommended, RunRecord, Severity, VerdictKind,
+    Arm, CommandRecord, Comparison, Finding, NotRecommended, RunRecord, Severity, Stopped,
+    VerdictKind,
 };
 
 /// The most exit statuses in a sentence.
@@ -96,6 +97,46 @@ pub(super) fn withhold_failed(record: &mut Comparison) {
     verdict.advice = String::new();
     verdict.commands = commands.into_iter().collect();
     verdict.not_recommended = Some(NotRecommended::Failed);
+}
+
+/// Writes the verdict of a comparison in which no arms could be compared.
+pub(super) fn conclude_without_look(record: &mut Comparison, stopped: Stopped) {
+    record.verdict.sentence = describe_no_look(record, stopped);
+    let failed = find_failed(record).map(read_output_of);
+    record.verdict.commands = failed.into_iter().collect();
+}
+
+fn describe_no_look(record: &Comparison, stopped: Stopped) -> String {
+    match stopped {
+        Stopped::Failed => describe_failure(record),
+        Stopped::Interrupted => "Undecided: interrupted before there was enough data.".to_owned(),
+        _ => "Undecided: no complete block.".to_owned(),
+    }
+}
+
+/// The arm whose failure ended the comparison: the baseline if it failed, else the first that did.
+fn find_failed(record: &Comparison) -> Option<&Arm> {
+    let mut failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
+    let first = failed.clone().next();
+    failed.find(|arm| arm.name == record.baseline).or(first)
+}
+
+/// Why nothing could be compared.
+fn describe_failure(record: &Comparison) -> String {
+    let cause = find_failed(record);
+    let reason = cause.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
+    let name = cause.map_or("", |arm| arm.name.as_str());
+    // A reason of several lines ends with the command's own output.
+    let stop = if reason.contains('\n') { "" } else { "." };
+    if record.arms.iter().all(|arm| arm.invalid.is_some()) {
+        return format!("No arm could be measured: {reason}{stop}");
+    }
+    // Without another arm of the same command, the reason names the arm.
+    let is_command = |arm: &&Arm| cause.is_some_and(|cause| cause.command == arm.command);
+    match record.arms.iter().filter(is_command).count() {
+        1 => format!("No verdict: {reason}{stop}"),
+        _ => format!("No verdict because {name} could not be measured: {reason}{stop}"),
+    }
 }
 
 /// The arm's command with its input, wherever it runs.

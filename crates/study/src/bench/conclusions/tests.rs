@@ -300,7 +300,7 @@ fn the_best_placement_is_compared_with_the_default() {
     );
     assert_eq!(
         conclude(1.8, 1.95),
-        "read with 2 threads: whether spread does more work than os-default is undecided (−2.6 to +5.6 %); it does 52.0 % (46.2–58.3 %) more than compact."
+        "read with 2 threads: spread does 52.0 % (46.2–58.3 %) more work than compact; against os-default it is undecided (−2.6 to +5.6 %)."
     );
 }
 
