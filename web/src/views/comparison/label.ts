@@ -141,9 +141,9 @@ export const isOpen = ({ contrasts, verdict }: Comparison): boolean =>
 /** Undecided arms whose sentences are shown. */
 const MAX_OPEN = 3;
 
-/** How long an answer takes, of undecided arms. */
-export const listOpenSentences = ({ contrasts }: Comparison): string[] =>
-  filterMap(contrasts ?? [], (one) =>
+/** How long an answer takes, of undecided arms; the advice of a joint plan says whether more helps. */
+export const listOpenSentences = ({ contrasts, joint }: Comparison): string[] =>
+  filterMap(joint ? [] : (contrasts ?? []), (one) =>
     one.verdict === 'undecided' && one.more_time_s
       ? (one.sentence ?? null)
       : null,

@@ -202,7 +202,8 @@ function topPart({
     ),
     exits.length > 0 ? findingList(exits) : null,
     // An undecided sentence has the interval already.
-    said.sentence.includes(said.figure?.change || '\n')
+    said.sentence.includes(said.figure?.change || '\n') ||
+    (isOpen(record) && record.contrasts?.length === 1)
       ? null
       : headline(said.figure, !verdict?.not_recommended && !isOpen(record)),
     adviceLine(
