@@ -42,20 +42,23 @@ pub(super) fn write(record: &mut TraceRecord) {
         return;
     };
     let cause = find_cause(record, &times);
-    let runs_in_turns = matches!(cause, Cause::Turns);
+    // Threads that run one at a time use no second CPU, wherever they are; and others hold up
+    // nobody who has nothing to do.
+    let irrelevant = match cause {
+        Cause::Turns => Some("idle_while_waiting"),
+        Cause::Blocked if has_no_active(record) => Some("other_processes"),
+        _ => None,
+    };
     record.answer = compose(record, &times, &cause);
-    if runs_in_turns {
-        withdraw_spreading(record);
-    }
-}
-
-/// Threads that run one at a time use no second CPU, wherever they are.
-fn withdraw_spreading(record: &mut TraceRecord) {
     let findings = record.header.findings.iter_mut();
-    for finding in findings.filter(|finding| finding.check == "idle_while_waiting") {
+    for finding in findings.filter(|finding| Some(finding.check.as_str()) == irrelevant) {
         finding.severity = Severity::Note;
         finding.advice.clear();
     }
+}
+
+fn has_no_active(record: &TraceRecord) -> bool {
+    waiters::list_active(&record.blocked).next().is_none()
 }
 
 fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Answer> {
@@ -101,6 +104,7 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
             return Some(Answer { sentence, advice });
         }
         Cause::Turns => describe_turns(record, times),
+        Cause::Starting(rate) => format!("Busy starting processes, {rate:.0} a second"),
         Cause::Collection(share) => format!(
             "Limited by garbage collection, {} of its CPU time",
             percent(*share)
@@ -194,8 +198,7 @@ fn serves(wait: &str) -> bool {
 
 /// Did its threads mostly wait for what a server without requests waits for, or did none do anything?
 fn may_be_idle(record: &TraceRecord, times: &Times) -> bool {
-    let mut active = waiters::list_active(&record.blocked);
-    if active.next().is_none() {
+    if has_no_active(record) {
         return true;
     }
     let is_idle = |what: &BlockedIn| match what {

@@ -138,7 +138,7 @@ pub(super) fn advise_calls(record: &TraceRecord) -> Option<String> {
     };
     let perf = target.replace(" -p ", ",").replacen(',', " -p ", 1);
     Some(format!(
-        "Each call with its time: strace -f -c -w{target}, or perf trace -s{perf}."
+        "Each call with its time: strace -f -c -w{target}, or perf trace -s{perf}"
     ))
 }
 
@@ -206,6 +206,9 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
             );
             format!("Who holds it: {}", write_stacks_command(record))
         }
+        _ if is_java(record) => {
+            format!("Who holds it, and where: {}", write_stacks_command(record))
+        }
         Some(_) => "Do not sleep or wait while holding it, or split it.".to_owned(),
         None => "Hold it for less, or split it.".to_owned(),
     };
@@ -232,10 +235,11 @@ pub(super) fn count_locked_out(record: &TraceRecord) -> usize {
 
 /// The command that prints the stacks of all threads, to see who holds a lock.
 pub(super) fn write_stacks_command(record: &TraceRecord) -> String {
-    format!(
-        "gdb -p {} -batch -ex 'thread apply all bt'",
-        write_pid(record)
-    )
+    let pid = write_pid(record);
+    match is_java(record) {
+        true => format!("jcmd {pid} Thread.print"),
+        false => format!("gdb -p {pid} -batch -ex 'thread apply all bt'"),
+    }
 }
 
 /// The process in a command to copy; that of a command is gone by now.

@@ -53,7 +53,7 @@ const LIBRARIES: [&str; 7] = [
 ];
 /// Functions that wait on behalf of a program and can be linked into it, by the start of their
 /// names.
-const RUNTIME: [&str; 15] = [
+const RUNTIME: [&str; 16] = [
     "std::",
     "<std::",
     "core::",
@@ -69,6 +69,8 @@ const RUNTIME: [&str; 15] = [
     "syscall",
     "runtime.",
     "sync.",
+    // Of Java: its caller says whether a monitor is entered or waited for.
+    "os::PlatformEvent::park",
 ];
 
 /// The system call in which a thread is blocked, as `/proc/PID/syscall` shows it.
@@ -155,7 +157,10 @@ impl WaitPlaces {
         }
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
-                Some(Function::Own(name)) => return (Some(name), blocked_in),
+                Some(Function::Own(name)) => {
+                    let kind = blocked_in.or_else(|| classify_monitor(&name));
+                    return (Some(name), kind);
+                }
                 Some(Function::Runtime(kind)) => blocked_in = blocked_in.or(kind),
                 None => break,
             }
@@ -348,6 +353,16 @@ fn classify_wait(function: &str) -> Option<BlockedIn> {
     }
 }
 
+/// What a function of Java's virtual machine waits for, by its name.
+fn classify_monitor(function: &str) -> Option<BlockedIn> {
+    let action = function.strip_prefix("ObjectMonitor::")?;
+    let enters = ["enter", "Enter", "ReenterI"];
+    match enters.iter().any(|start| action.starts_with(start)) {
+        true => Some(BlockedIn::Mutex),
+        false => Some(BlockedIn::Condition),
+    }
+}
+
 /// The name of the function at an offset of a file, and the bytes from its start to the offset.
 fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<(String, u64)> {
     let path = find_trusted_path(file);
@@ -376,6 +391,15 @@ fn describe_word(maps: &str, word: u64) -> Option<Box<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entering_a_monitor_of_java_is_a_lock_and_waiting_for_it_is_not() {
+        let enter = classify_monitor("ObjectMonitor::EnterI(JavaThread*)");
+        assert_eq!(enter, Some(BlockedIn::Mutex));
+        let wait = classify_monitor("ObjectMonitor::wait(long, bool, JavaThread*)");
+        assert_eq!(wait, Some(BlockedIn::Condition));
+        assert_eq!(classify_monitor("JavaThread::sleep(long)"), None);
+    }
 
     #[test]
     fn a_futex_is_described_by_its_mapping() {

@@ -133,8 +133,11 @@ pub(super) fn find_wait_place(
         return (functions.find_named(found.process, call), what);
     }
     let (place, kind) = functions.find_waiting_function(found.process, call);
-    let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
-    (place, what)
+    // Who enters a monitor of Java waits for a condition of the operating system.
+    let is_known_better = |kind: &BlockedIn| {
+        what == BlockedIn::Lock || what == BlockedIn::Condition && *kind == BlockedIn::Mutex
+    };
+    (place, kind.filter(is_known_better).unwrap_or(what))
 }
 
 /// Whose events a thread waits for; pipes alone are those of a child, if there is one.

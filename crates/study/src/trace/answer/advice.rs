@@ -39,6 +39,7 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
             advise_profile_or_spin(record, "that thread runs", &option)
         }
         Cause::Turns => advise_on_threads(record),
+        Cause::Starting(_) => advise_on_starts(record),
         Cause::Waiting(what) => advise_on_wait(record, times, what),
         Cause::Deadlock => Some(format!("All stacks: {}", write_stacks_command(record))),
         Cause::Blocked | Cause::Lock => advise_waits(record),
@@ -82,20 +83,31 @@ fn list_checks(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Vec<&'
 
 fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<String> {
     match by {
-        QueuedBy::Others if find_mask(record).is_some() => Some(format!(
-            "Or allow it more CPUs: {}.",
-            write_taskset(record)?
-        )),
+        QueuedBy::Others if find_mask(record).is_some() => {
+            Some(format!("Or allow it more CPUs: {}", write_taskset(record)?))
+        }
         QueuedBy::OwnThreads if find_mask(record).is_some() => {
-            Some(format!("With a command: {}.", write_taskset(record)?))
+            Some(format!("With a command: {}", write_taskset(record)?))
         }
         QueuedBy::Others if find_nice(record).is_some() => Some(format!(
             "Or let it yield less: renice -n 0 -p {}",
             write_pid(record)
         )),
         _ if times.is_much_at_lock() => find_advice(record, "lock_waits"),
+        // Who cannot stop others can still shorten what it does itself.
+        QueuedBy::Others if !never_blocks(record) && times.ran_s >= RUNS * times.all_s() => {
+            advise_profile(record, "it runs itself", "")
+        }
         _ => advise_spin_attach(record),
     }
+}
+
+/// How to see which programs are started.
+fn advise_on_starts(record: &TraceRecord) -> Option<String> {
+    let target = record.source.target()?.replace("--pid", "-p");
+    Some(format!(
+        "Do more in one process. Which programs it starts: timeout 5 strace -f -e trace=execve {target}"
+    ))
 }
 
 /// What to do about threads that wait for each other.

@@ -29,6 +29,10 @@ const LARGEST_TURN: f64 = 0.6;
 const HINDERED: f64 = 0.25;
 /// A collector that runs for a smaller part of the time holds nobody up.
 const COLLECTS: f64 = 0.2;
+/// Starting a process takes about a millisecond of CPU time: this many a second are a tenth of a CPU.
+const STARTS: f64 = 100.0;
+/// In a shorter trace a few processes are many per second.
+const MIN_STARTING_S: f64 = 0.5;
 /// Threads that take turns wake each other, and then wait for a CPU for less than this part of it.
 const CROWDED: f64 = 0.5;
 
@@ -73,6 +77,11 @@ impl QueuedBy {
             (causes.scheduling_class_s, Self::Class),
         ];
         let total: f64 = all.iter().map(|(part, _)| part).sum();
+        // Who uses up a quota gets no more from CPUs that others leave.
+        let throttled = record.figures.throttled.as_ref();
+        if throttled.is_some_and(|quota| quota.times > 0 && 2 * quota.times >= quota.periods) {
+            return (Self::Quota, causes.throttled_s.max(waited_s));
+        }
         // What others take does not matter where the program's own threads fill all CPUs.
         let crowded_s = ready_threads(record) - allowed_cpus(record) as f64;
         if crowded_s * record.elapsed_s > MOST * waited_s && waited_s > 0.0 {
@@ -140,6 +149,8 @@ pub(super) enum Cause<'a> {
     Turns,
     /// The collector of the Java virtual machine, for this share of the CPU time.
     Collection(f64),
+    /// So many processes were started, per second.
+    Starting(f64),
 }
 
 /// Where the time of all threads went, seconds.
@@ -198,6 +209,10 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     let collected_s = runtimes::collector_cpu_s(record);
     if collected_s >= MOST * times.ran_s && collected_s >= COLLECTS * record.elapsed_s {
         return Cause::Collection(collected_s / times.ran_s);
+    }
+    let started = record.figures.totals.processes as f64 / record.elapsed_s;
+    if started >= STARTS && record.elapsed_s >= MIN_STARTING_S {
+        return Cause::Starting(started);
     }
     if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {
         return cause;

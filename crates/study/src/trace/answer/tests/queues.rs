@@ -79,6 +79,43 @@ fn a_program_that_waits_for_cpus_is_not_mostly_blocked() {
 }
 
 #[test]
+fn a_quota_that_is_used_up_is_named_before_busy_neighbours() {
+    let lives = [20, 21, 22, 23].map(|thread| Life {
+        wait_s: 4.0,
+        ..life(thread, "worker", 0.3, &[(BlockedIn::Timer, 2)])
+    });
+    let judge = |times: u64| {
+        let mut record = trace(&lives);
+        record.figures.totals.foreign_cpu_s = Some(7.5);
+        record.figures.throttled = Some(ThrottledRecord {
+            periods: 50,
+            times,
+            seconds: 8.0,
+        });
+        conclude(&mut record);
+        record.answer.unwrap().sentence
+    };
+    let whole = judge(45);
+    assert!(whole.starts_with("Held back by a CPU quota: "), "{whole}");
+    let hardly = judge(3);
+    assert!(hardly.starts_with("Held up by other programs"), "{hardly}");
+}
+
+#[test]
+fn a_program_that_starts_many_processes_is_told_so() {
+    let mut record = trace(&[life(20, "sh", 1.0, &[(BlockedIn::Pipe, 40)])]);
+    record.figures.totals.processes = 4_500;
+    conclude(&mut record);
+    let answer = record.answer.unwrap();
+    let start = "Busy starting processes, 900 a second: it spent ";
+    assert!(answer.sentence.starts_with(start), "{answer:?}");
+    assert!(
+        answer.advice.ends_with("strace -f -e trace=execve -p 7"),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn a_program_whose_threads_are_idle_is_not_held_up_by_others() {
     // A virtual machine keeps house for moments, and finds the CPUs busy.
     let lives = [20, 21].map(|thread| Life {
@@ -86,7 +123,12 @@ fn a_program_whose_threads_are_idle_is_not_held_up_by_others() {
         wait_s: 0.2,
         ..life(thread, "housekeeper", 0.002, &[(BlockedIn::Lock, 50)])
     });
-    let answer = trace(&lives).answer.unwrap();
+    let record = trace(&lives);
+    let loud = |finding: &&Finding| {
+        finding.severity > Severity::Note && finding.check == "other_processes"
+    };
+    assert_eq!(record.header.findings.iter().find(loud), None);
+    let answer = record.answer.unwrap();
     let start = "Idle, or held up: its threads spent 91.9 % of their time blocked and 8.0 %";
     assert!(answer.sentence.starts_with(start), "{answer:?}");
 }
@@ -104,7 +146,7 @@ fn the_cpus_of_a_pinned_program_are_named() {
     assert!(record.verdict().starts_with(start), "{}", record.verdict());
     let advice = &record.answer.as_ref().unwrap().advice;
     let more = format!("taskset -a -cp 0-{} 7", cpus - 1);
-    assert!(advice.contains(&more), "{advice}");
+    assert!(advice.ends_with(&more), "{advice}");
 }
 
 #[test]
