@@ -35,7 +35,7 @@ use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::add_options;
 
-pub(super) use candidates::{is_program, parse_command, parse_line, warn_of_shell_syntax};
+pub(super) use candidates::{is_program, parse_command, parse_line, refuse_shell_syntax};
 pub(super) use host::{list_own_options, open_interrupt_ledger, open_ledger};
 pub(super) use interrupts::{
     add_interrupt_settings, describe_moved as describe_moved_interrupts,

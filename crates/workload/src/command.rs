@@ -83,8 +83,8 @@ impl Command {
         program.rsplit('/').next().unwrap_or(program)
     }
 
-    /// The first syntax that only a shell would act on: a word of the command, or characters
-    /// outside quotes in the line that the command was written as; `None` if there is none.
+    /// The first syntax that only a shell would act on: characters outside quotes in the line that
+    /// the command was written as, or without one a word of it; `None` if there is none.
     #[must_use]
     pub fn find_shell_syntax(&self, line: Option<&str>) -> Option<String> {
         const OPERATORS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
@@ -95,8 +95,10 @@ impl Command {
             return Some(first.to_owned());
         }
         let is_word = |word: &&String| OPERATORS.contains(&word.as_str()) || word.starts_with("2>");
-        let word = self.argv.iter().find(is_word).cloned();
-        word.or_else(|| find_unquoted_syntax(line?))
+        match line {
+            Some(line) => find_unquoted_syntax(line),
+            None => self.argv.iter().find(is_word).cloned(),
+        }
     }
 }
 
@@ -383,7 +385,7 @@ mod tests {
         for (line, syntax) in [
             ("a | b", "|"),
             ("a > b", ">"),
-            ("a 2>/dev/null", "2>/dev/null"),
+            ("a 2>/dev/null", ">"),
             ("a; b", ";"),
             ("a&& b", "&"),
             ("ls ~/x", "~"),
@@ -400,6 +402,7 @@ mod tests {
         for line in [
             "a b",
             "a '$HOME * ; `'",
+            "grep '|' a",
             "a \\* \"*\"",
             "a b~ 5$ --x=1",
             "a $",

@@ -54,7 +54,7 @@ pub(super) fn compare(
     let topology = service.topology(&machine_topology)?;
     let mut plan = make_plan(args, &metric, &target, &topology, terminal)?;
     plan.argv.clone_from(&global.argv);
-    let source = choose_source(args, &plan, &machine_topology, terminal)?;
+    let source = choose_source(args, &plan, &machine_topology)?;
     if let Some(record) = &mut plan.service {
         record.metric_source = Some(source.name());
     }
@@ -234,7 +234,6 @@ fn choose_source(
     args: &CompareArgs,
     plan: &ComparePlan,
     machine: &Topology,
-    terminal: &Terminal,
 ) -> anyhow::Result<Source> {
     if let Some(url) = &args.live.metric_url {
         return Ok(Source::Page(url.parse().context("--metric-url")?));
@@ -242,7 +241,7 @@ fn choose_source(
     let line = args.live.metric_command.as_deref().unwrap_or_default();
     let options = &args.experiment.workload;
     let command = plan::parse_line(line, options).context("--metric-command")?;
-    plan::warn_of_shell_syntax(&command, Some(line), options, terminal);
+    plan::refuse_shell_syntax(&command, line, options)?;
     let placed = plan.arms.iter().filter(|arm| !arm.is_default);
     let taken = CpuSet::union_of(placed.map(|arm| &arm.place.cpus));
     let free = machine.allowed.difference(&taken);

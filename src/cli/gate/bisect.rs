@@ -85,7 +85,7 @@ fn describe(bad: &str, open: &[String], command: &str) -> String {
     let short = |commit: &String| commit.get(..SHORT_COMMIT).unwrap_or(commit).to_owned();
     let names: Vec<String> = open.iter().map(short).collect();
     format!(
-        "The bisection ends between {}: {} is bad, and {} before it could not be judged. With more time: {command}",
+        "The bisection ends between {}: {} is bad, and {} before it could not be built or judged. To see why, with more time: {command}",
         count(open.len() + 1, "commit"),
         short(&bad.to_owned()),
         names.join(", ")
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             describe("fedcba9876543210", &open, "pinwise gate a b"),
             "The bisection ends between 2 commits: fedcba987654 is bad, and 0123456789ab before it \
-             could not be judged. With more time: pinwise gate a b"
+             could not be built or judged. To see why, with more time: pinwise gate a b"
         );
     }
 }

@@ -123,7 +123,7 @@ pub(in crate::cli) fn parse_command(
         (None, argv) if args.shell().is_some() => parse_line(&argv.join(" "), args)?,
         (None, argv) => Command::from_argv(argv.to_vec())?,
     };
-    warn_of_shell_syntax(&command, line, args, terminal);
+    check_shell_syntax(&command, line, args, terminal)?;
     Ok(command)
 }
 
@@ -176,7 +176,7 @@ pub(super) fn list_candidates(
                 (None, _, _) => line.clone(),
             };
             let command = parse_line(&line, options)?;
-            warn_of_shell_syntax(&command, Some(&line), options, terminal);
+            check_shell_syntax(&command, Some(&line), options, terminal)?;
             candidates.push(Candidate {
                 name: Some(name),
                 command,
@@ -212,18 +212,35 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Warns if a command without a shell contains a shell's syntax. `line` is the command as written.
-pub(in crate::cli) fn warn_of_shell_syntax(
+/// Warns of a shell's syntax in arguments without a shell: a shell has read them already, so they
+/// may be meant so. Refuses it in a line.
+fn check_shell_syntax(
     command: &Command,
     line: Option<&str>,
     args: &WorkloadArgs,
     terminal: &Terminal,
-) {
-    if args.shell().is_none()
-        && let Some(syntax) = command.find_shell_syntax(line)
-    {
+) -> anyhow::Result<()> {
+    if let Some(line) = line {
+        return refuse_shell_syntax(command, line, args);
+    }
+    if let (None, Some(syntax)) = (args.shell(), command.find_shell_syntax(None)) {
         terminal.warn(&format!(
             "'{syntax}' is a shell's syntax, and none runs this command; add --shell sh"
         ));
+    }
+    Ok(())
+}
+
+/// Refuses a line without a shell that contains a shell's syntax, which would be passed on as it is.
+pub(in crate::cli) fn refuse_shell_syntax(
+    command: &Command,
+    line: &str,
+    args: &WorkloadArgs,
+) -> anyhow::Result<()> {
+    match (args.shell(), command.find_shell_syntax(Some(line))) {
+        (None, Some(syntax)) => bail!(
+            "'{line}': '{syntax}' is a shell's syntax, and none runs this command; add --shell sh, or quote it"
+        ),
+        _ => Ok(()),
     }
 }

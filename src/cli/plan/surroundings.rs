@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::candidates::parse_line;
+use super::candidates::{parse_line, refuse_shell_syntax};
 use crate::cli::args::WorkloadArgs;
 use crate::cli::subject;
 use crate::cli::values::parse_variable;
@@ -45,7 +45,11 @@ pub(in crate::cli) fn build_workload(
 ) -> anyhow::Result<Workload> {
     let helper = |option: &'static str, lines: &[String]| match lines {
         [] => Ok(None),
-        [line] => parse_line(line, args).context(option).map(Some),
+        [line] => {
+            let command = parse_line(line, args).context(option)?;
+            refuse_shell_syntax(&command, line, args).context(option)?;
+            Ok(Some(command))
+        }
         _ => bail!("{option} is given {} times for 1 command", lines.len()),
     };
     let mut environment = Vec::new();

@@ -274,7 +274,7 @@ fn quiet_means_no_notes() {
 fn quiet_keeps_warnings() {
     let stage = Stage::new();
     let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default";
-    let ran = stage.run_ok(&format!("{line} --place cpu:0 --quiet 'prog > out'"));
+    let ran = stage.run_ok(&format!("{line} --place cpu:0 --quiet -- prog '>' out"));
     assert!(ran.err.starts_with("warning: "), "{ran}");
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
     let help = stage.run_ok("compare --help").out;
