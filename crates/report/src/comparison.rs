@@ -353,7 +353,8 @@ fn describe_limits(record: &Comparison) -> String {
 /// How much narrower an interval is that tells more than that of wall-clock time.
 const TELLS_MORE: f64 = 0.5;
 
-/// CPU time of two builds on the same CPUs, if other programs hide it less than wall-clock time.
+/// CPU time of two builds on the same CPUs, if other programs hide it less than wall-clock time; of
+/// the typical run, which says nothing of a mean.
 fn describe_cpu_time(record: &Comparison) -> String {
     let ([a, b], [contrast]) = (record.arms.as_slice(), record.contrasts.as_slice()) else {
         return String::new();
@@ -368,6 +369,7 @@ fn describe_cpu_time(record: &Comparison) -> String {
     match cpu {
         // The verdict has what a companion costs.
         Some(_) if a.setting.beside != b.setting.beside => String::new(),
+        Some(_) if record.plan.judge != "typical" => String::new(),
         Some(cpu) if a.cpus == b.cpus && record.metric.is_wall() && !cpu.decides => format!(
             "  CPU time of {}: {}\n",
             style::visible(&contrast.arm),

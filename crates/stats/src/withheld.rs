@@ -2,6 +2,7 @@
 
 use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
+use super::judge::Judge;
 use super::setting::{Setting, relative_change};
 use pinwise_format::{percent, signed_percent};
 
@@ -81,10 +82,11 @@ pub fn describe_by_loads(levels: impl Iterator<Item = (String, f64)>) -> String 
 }
 
 /// The text behind the size of a difference that depends on load: the difference under each load.
-/// Empty if the difference does not depend on it.
+/// Empty if the difference does not depend on it, or is not one of typical runs, as these are.
 pub(super) fn format_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let caveats = &contrast.caveats;
     let levels = caveats.load.and(caveats.by_load);
+    let levels = levels.filter(|_| setting.judge == Judge::Typical);
     levels.map_or_else(String::new, |levels| {
         format!(", {}", describe_by_load(levels, setting))
     })

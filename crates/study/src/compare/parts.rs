@@ -117,7 +117,9 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
         () if contrast.is_withheld() => return None,
         () => None,
     };
-    if !is_undecided || part.decides || !record.metric.is_wall() {
+    // The parts are those of the typical run.
+    let is_typical = record.plan.judge == "typical";
+    if !is_undecided || part.decides || !record.metric.is_wall() || !is_typical {
         return None;
     }
     if differs_in_parallelism(contrast) || differs_in_companion(contrast, record) {
