@@ -401,7 +401,9 @@ pub(super) fn write_advice(
         GateDecision::Undecided => {
             let by_cpu = describe_cpu_time(record);
             if is_withheld(record) {
-                return format!("{by_cpu}More time does not resolve why the verdict is withheld.");
+                return format!(
+                    "{by_cpu}More time does not resolve why the verdict is withheld: look at the pairs (pinwise record show last -v), or judge the mean (pinwise compare --judge mean)."
+                );
             }
             let states = states.iter().zip(&plan.benchmarks);
             let needs_s = states.filter_map(|(state, benchmark)| {
