@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinwise_format::count;
+use pinwise_format::join_words;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters.
@@ -95,28 +95,56 @@ pub struct Doctor {
     pub passed: Vec<String>,
     /// Checks that could not be made here, each with the reason.
     pub unavailable: BTreeMap<String, String>,
-    /// Is the machine fit for benchmarks? The advice is that of the gravest finding.
+    /// Is the machine fit for benchmarks, and if it is not, how to compare programs all the same?
     #[serde(default)]
     pub answer: Answer,
+}
+
+/// Checks that the answer names; of more it gives the number.
+const MAX_NAMED: usize = 3;
+
+/// "CPU pressure", of `cpu_pressure`.
+fn name_check(check: &str) -> String {
+    let words = check.replace('_', " ");
+    match words.strip_prefix("cpu ") {
+        Some(rest) => format!("CPU {rest}"),
+        None => words,
+    }
 }
 
 impl Doctor {
     /// Fills in the answer from the findings.
     pub fn conclude(&mut self) {
-        let is_grave = |found: &&Finding| found.severity > Severity::Note;
-        let sentence = match self.findings.iter().filter(is_grave).count() {
-            0 if self.findings.is_empty() => {
-                "Found nothing that distorts measurements here.".to_owned()
-            }
-            0 => "Fit for benchmarks: there are notes, but nothing distorts them.".to_owned(),
-            many => format!(
-                "Not fit for timing one program after the other: {} {} against it. pinwise compare runs them in turns, which copes with load; its intervals say how well.",
-                count(many, "finding"),
-                if many == 1 { "speaks" } else { "speak" }
+        let grave = self
+            .findings
+            .iter()
+            .filter(|found| found.severity > Severity::Note);
+        let mut names: Vec<String> = grave.map(|found| name_check(&found.check)).collect();
+        let (sentence, advice) = match names.len() {
+            0 if self.findings.is_empty() => (
+                "Found nothing that distorts measurements here.".to_owned(),
+                "",
             ),
+            0 => (
+                "Fit for benchmarks: there are notes, but nothing distorts them.".to_owned(),
+                "",
+            ),
+            many => {
+                names.truncate(MAX_NAMED);
+                if many > MAX_NAMED {
+                    names.push(format!("{} more", many - MAX_NAMED));
+                }
+                let speaks = if many == 1 { "speaks" } else { "speak" };
+                let named = join_words(&names);
+                (
+                    format!(
+                        "Not fit for timing one program after the other: {named} {speaks} against it."
+                    ),
+                    "Run both in turns, which copes with load: pinwise compare 'COMMAND' 'OTHER'",
+                )
+            }
         };
-        let gravest = self.findings.first().filter(is_grave);
-        let advice = gravest.map_or_else(String::new, |found| found.advice.clone());
+        let advice = advice.to_owned();
         self.answer = Answer { sentence, advice };
     }
 }

@@ -1,6 +1,6 @@
 //! What `doctor` found, as text.
 
-use super::comparison::describe_findings;
+use super::comparison::{describe_findings, next_step};
 use super::style::{Palette, paragraph};
 use pinwise_record::{Doctor, Severity};
 
@@ -34,7 +34,8 @@ pub fn render_doctor(record: &Doctor, palette: Palette) -> String {
         true => palette.warn(&answer),
         false => palette.good(&answer),
     };
-    format!("{text}\n{answer}\n")
+    let next = next_step(&record.answer.advice, &[]);
+    format!("{text}\n{answer}\n{next}")
 }
 
 #[cfg(test)]
@@ -52,8 +53,9 @@ mod tests {
         };
         record.findings.truncate(1);
         record.findings[0].severity = Severity::Warning;
+        "cpu_pressure".clone_into(&mut record.findings[0].check);
         let unfit = last_lines(&mut record).replace('\n', " ");
-        let start = "Not fit for timing one program after the other: 1 finding speaks against it";
+        let start = "Not fit for timing one program after the other: CPU pressure speaks against it. → Run both";
         assert!(unfit.starts_with(start), "{unfit}");
         record.findings[0].severity = Severity::Note;
         assert!(last_lines(&mut record).starts_with("Fit for benchmarks"));

@@ -2,11 +2,11 @@
 
 import { h, visible } from '../../dom';
 import { count } from '../../format';
-import { adviceLine, findingsPart, splitVerdict } from '../../method';
+import { adviceLine, findingsPart } from '../../method';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
-import { facts, withCode } from '../../words';
+import { facts } from '../../words';
 
 const checkWords = (check: string): string =>
   visible(check.replaceAll('_', ' '));
@@ -14,12 +14,10 @@ const checkWords = (check: string): string =>
 /** Draws a `pinwise.doctor/1`. */
 export function doctorView(record: AnyRecord): View {
   const { answer, findings, passed, unavailable } = record as Doctor;
-  const [sentence, more] = splitVerdict(answer?.sentence ?? '');
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
-    h('p.verdict', sentence),
+    h('p.verdict', answer?.sentence ?? ''),
     adviceLine(answer?.advice),
-    more ? h('p', ...withCode(more)) : null,
     findingsPart(findings),
     passed?.length
       ? h(
