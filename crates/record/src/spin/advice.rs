@@ -52,7 +52,7 @@ impl SpinAdviceRecord {
                 };
                 Answer {
                     sentence: format!(
-                        "{processor}, if parking and waking costs {budget} as on {}: spin for at most {pauses} PAUSEs.",
+                        "{processor}, if parking and waking costs {budget} as on {}: spin for {pauses} PAUSEs, then park.",
                         self.measured_on
                     ),
                     advice: "Run it on that machine, to measure what waking costs there: pinwise spin advise".to_owned(),
@@ -60,7 +60,7 @@ impl SpinAdviceRecord {
             }
             false => Answer {
                 sentence: format!(
-                    "Spin for at most {pauses} PAUSEs: they take {}, what parking and waking costs here.",
+                    "Spin for {pauses} PAUSEs, then park: they take {}, what parking and waking costs here.",
                     nanoseconds(self.pauses_ns())
                 ),
                 advice:
@@ -155,14 +155,14 @@ mod tests {
             record.conclude(is_other);
             record.answer.sentence.clone()
         };
-        let rest = "if parking and waking costs 22.5 µs as on vm: spin for at most 450 PAUSEs.";
+        let rest = "if parking and waking costs 22.5 µs as on vm: spin for 450 PAUSEs, then park.";
         let expected = format!("On Skylake-SP/X, {rest}");
         assert_eq!(say(Some("skylake-sp"), true), expected);
         let expected = format!("With a PAUSE of 50.1 ns, {rest}");
         assert_eq!(say(None, true), expected);
         assert_eq!(
             say(None, false),
-            "Spin for at most 450 PAUSEs: they take 22.5 µs, what parking and waking costs here."
+            "Spin for 450 PAUSEs, then park: they take 22.5 µs, what parking and waking costs here."
         );
     }
 }

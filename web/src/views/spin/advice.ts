@@ -37,7 +37,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   return stack('article', '', [
     h('p.verdict', answer?.sentence ?? ''),
     adviceLine(answer?.advice),
-    settingTable(items(advice.advice)),
+    settingTable(advice),
     h(
       'details',
       h('summary', 'Where the figures are from'),
@@ -51,10 +51,10 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
 }
 
 /** Each setting once, its reason and command folded; those without a change last. */
-const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
-  tableElement({
-    caption:
-      'For how long each setting spins; open one for the reason and a command that verifies it',
+function settingTable(advice: SpinAdviceRecord): HTMLElement {
+  const rows = items(advice.advice);
+  return tableElement({
+    caption: `Suggested values spin for about ${formatMicroseconds(advice.budget_ns) ?? 'as long as parking costs'}; no change where a setting does already, or adapts itself. Open one for its reason`,
     columns: [
       'Setting',
       ...numberColumns('Default', 'Spins', 'Suggested', 'Would spin'),
@@ -69,6 +69,7 @@ const settingTable = (rows: readonly AdviceRecord[]): HTMLElement =>
         formatMicroseconds(row.suggested_ns),
       ]),
   });
+}
 
 const settingPart = (row: AdviceRecord, name: string): HTMLElement =>
   h(

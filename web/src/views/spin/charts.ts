@@ -237,13 +237,13 @@ function mapPanels(
 function describeSpin(
   { total_ms: total }: Predicted['predictions'][number],
   move: Maybe<Predicted['moves'][number]>,
-): string {
+): readonly [long: string, short: string] {
   const now = mapNumber(total, formatMilliseconds) ?? '–';
   const before = mapNumber(move?.from_ms, formatMilliseconds);
   const unit = / \S+$/.exec(now)?.[0] ?? '';
-  return before
-    ? `${unit && before.endsWith(unit) ? before.slice(0, -unit.length) : before} → ${now}`
-    : now;
+  const from =
+    unit && before?.endsWith(unit) ? before.slice(0, -unit.length) : before;
+  return [before ? `${from} → ${now}` : now, now];
 }
 
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
@@ -284,26 +284,27 @@ export function ladderPlan(
   });
   const drawn = [
     series(
-      'longest time between checks (blind gap)',
+      'blind gap',
       { shape: 'triangle', isHollow: true, colour: seriesColour(1) },
       (at) => rows[at]!.blind_gap_ms,
     ),
     series(
       record.from
-        ? `spin before parking, ${shortName(record.processor) ?? 'now'}`
+        ? `spin on ${shortName(record.processor) ?? 'the new chip'}`
         : 'spin before parking',
       { colour: seriesColour(0) },
       (at) => rows[at]!.total_ms,
     ),
     series(
-      `spin before parking, ${shortName(record.from) ?? 'before'}`,
+      `spin on ${shortName(record.from) ?? 'the old chip'}`,
       { isHollow: true, colour: COLOURS.neutral },
       (at) => before.get(names[at]!)?.from_ms,
     ),
   ].filter((one) => one.points.length > 0);
   return {
     name: `Predicted with ${count(cpus, 'CPU')}: ${names.length < of.size ? `the ${names.length} of ${of.size} algorithms that spin longest` : 'every algorithm'}`,
-    summary: 'Calculated from code and the cost of PAUSE, not measured.',
+    summary:
+      'Spin before parking, and longest time between checks (blind gap): calculated from code and the cost of PAUSE, not measured.',
     panel: {
       height: 26 * names.length,
       x: timeAxis('time'),

@@ -61,11 +61,11 @@ impl SpinReplayRecord {
             ReplayExperiment::Handoff => format!("if held for {} ms", cell.hold_ms),
             _ => format!("at a delay of {} ms", cell.delay_ms),
         };
-        let later = one
+        let compared = one
             .cells
             .iter()
             .filter_map(|cell| Some((cell, compare_with_prediction(cell)?)));
-        let latest = later.max_by(|a, b| a.1.total_cmp(&b.1));
+        let worst_predicted = compared.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
         let worst = match cells {
             1 => String::new(),
             _ => format!(", the worst of {cells}"),
@@ -75,7 +75,7 @@ impl SpinReplayRecord {
             cell,
             late_us,
             when: format!("{}{worst}", name_time(cell)),
-            least_predicted: latest.map(|(cell, ratio)| (ratio, name_time(cell))),
+            worst_predicted: worst_predicted.map(|(cell, ratio)| (ratio, name_time(cell))),
         })
     }
 }
@@ -85,8 +85,16 @@ struct WorstCell<'a> {
     cell: &'a ReplayCell,
     late_us: f64,
     when: String,
-    /// How many times as late as predicted the cell is that exceeds its prediction most, and when.
-    least_predicted: Option<(f64, String)>,
+    /// How many times as late as predicted the cell is that differs most from it, and when.
+    worst_predicted: Option<(f64, String)>,
+}
+
+/// Times that differ by no more than this factor agree.
+const NEAR: f64 = 1.1;
+
+/// Does a ratio differ notably from 1, and by notably more than another does?
+fn is_off_by_more(ratio: f64, other: f64) -> bool {
+    ratio.ln().abs() > other.ln().abs() + NEAR.ln()
 }
 
 /// How many times as late as predicted a lock was noticed; `None` if one of the two is unknown.
@@ -112,16 +120,17 @@ impl WorstCell<'_> {
         let beside = match (ratio, cell.predicted.lateness_us) {
             (Some(ratio), Some(us)) => {
                 let predicted = seconds(us * 1e-6);
-                match (ratio, &self.least_predicted) {
-                    (_, Some((most, when))) if *most >= 1.1 * ratio && *most >= 1.1 => {
+                match (ratio, &self.worst_predicted) {
+                    (_, Some((most, when))) if is_off_by_more(*most, ratio) => {
+                        let times = most.max(1.0 / most);
                         format!(
-                            ", {predicted} predicted; {most:.1} times as late as predicted {when}"
+                            ", {predicted} predicted; predictions are off by up to {times:.1} times ({when})"
                         )
                     }
-                    (more, _) if more >= 1.1 => {
+                    (more, _) if more >= NEAR => {
                         format!(", {more:.1} times the predicted {predicted}")
                     }
-                    (less, _) if less < 0.9 => {
+                    (less, _) if less * NEAR < 1.0 => {
                         format!(", {} of the predicted {predicted}", percent(less))
                     }
                     _ => format!(", as predicted ({predicted})"),
@@ -160,7 +169,7 @@ mod tests {
         let cells = &mut record.algorithms[0].cells;
         for (cell, late_us) in cells.iter_mut().zip([228.0, 566.0]) {
             cell.measured.as_mut().unwrap().lateness_us = late_us;
-            cell.predicted.lateness_us = Some(466.0);
+            cell.predicted.lateness_us = Some(if late_us < 500.0 { 220.0 } else { 466.0 });
             (cell.items, cell.switched, cell.stopped) = (40, 0, 0);
         }
         record
@@ -190,6 +199,11 @@ mod tests {
             let (sentence, _) = conclude(&mut record);
             assert!(sentence.ends_with(end), "{sentence}");
         }
+        record.algorithms[0].cells[0].predicted.lateness_us = Some(684.0);
+        let (sentence, _) = conclude(&mut record);
+        let end =
+            ", 466 µs predicted; predictions are off by up to 3.0 times (at a delay of 2 ms).";
+        assert!(sentence.ends_with(end), "{sentence}");
     }
 
     #[test]
