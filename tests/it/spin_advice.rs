@@ -29,9 +29,10 @@ fn list_advice(algorithm: &str) -> Vec<Value> {
     found
 }
 
-/// The usual and the suggested value.
+/// The usual and the suggested value: the usual one where it is right on this machine.
 fn read_values(row: &Value) -> [&str; 2] {
-    ["usual", "suggested"].map(|name| row[name].as_str().unwrap())
+    let usual = row["usual"].as_str().unwrap();
+    [usual, row["suggested"].as_str().unwrap_or(usual)]
 }
 
 /// Runs a program with these environment variables, and returns both of its streams.
