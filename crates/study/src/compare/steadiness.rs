@@ -59,7 +59,7 @@ fn recommend_steadiest(record: &Comparison, plan: &ComparePlan) -> Option<String
     let steady = record
         .contrasts
         .iter()
-        .filter(|c| spreads_less(c) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load)
+        .filter(|c| spreads_less(c) && !is_worse(c) && !c.depends_on_load)
         .filter(|c| Some(c.arm.as_str()) != placebo)
         .min_by(|a, b| {
             let ratio = |c: &ContrastRecord| c.spread_ratio.unwrap_or(1.0);
@@ -85,6 +85,12 @@ fn recommend_steadiest(record: &Comparison, plan: &ComparePlan) -> Option<String
         steady.arm,
         describe_interval(steady)
     ))
+}
+
+/// Is it slower, or does it need more CPU time where that decides?
+fn is_worse(contrast: &ContrastRecord) -> bool {
+    let cpu = contrast.deciding_cpu_time();
+    contrast.verdict == ContrastVerdict::Slower || cpu.is_some_and(|cpu| cpu.ratio > 1.0)
 }
 
 /// How much less or more the arm spreads, such as `10–40 %`.
@@ -132,4 +138,22 @@ fn describe_spread(contrast: &ContrastRecord) -> String {
         false => format!("{ratio:.1} times as much as"),
     };
     format!("{} {size} {}", contrast.arm, contrast.baseline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_that_needs_more_cpu_time_is_no_choice_for_its_steadiness() {
+        let text = include_str!("../../../../tests/data/records/comparison-shell.json");
+        let record: Comparison = serde_json::from_str(text).unwrap();
+        let mut contrast = record.contrasts[0].clone();
+        contrast.verdict = ContrastVerdict::Undecided;
+        let cpu = contrast.cpu_time.as_mut().unwrap();
+        (cpu.decides, cpu.ratio) = (true, 1.02);
+        assert!(is_worse(&contrast));
+        contrast.cpu_time.as_mut().unwrap().ratio = 0.98;
+        assert!(!is_worse(&contrast));
+    }
 }
