@@ -5,7 +5,9 @@ use super::super::runtimes;
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
 use super::find_mask;
-use pinwise_record::{BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord};
+use pinwise_record::{
+    BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord, TraceSource,
+};
 
 /// A cause of this part of a time is the cause of it.
 const MOST: f64 = 0.5;
@@ -210,8 +212,10 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     if collected_s >= MOST * times.ran_s && collected_s >= COLLECTS * record.elapsed_s {
         return Cause::Collection(collected_s / times.ran_s);
     }
+    // All processes of a command were started during the trace; of a service many exist before.
+    let is_command = matches!(record.source, TraceSource::Command { .. });
     let started = record.figures.totals.processes as f64 / record.elapsed_s;
-    if started >= STARTS && record.elapsed_s >= MIN_STARTING_S {
+    if is_command && started >= STARTS && record.elapsed_s >= MIN_STARTING_S {
         return Cause::Starting(started);
     }
     if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {
