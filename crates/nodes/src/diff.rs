@@ -238,7 +238,7 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
         let possible = changes.iter().flat_map(|change| [change.low, change.high]);
         let largest = possible.flatten().map(|ratio| ratio.max(1.0 / ratio) - 1.0);
         return format!(
-            "No change of 1 % or more is confirmed in {}; one of {} remains possible.",
+            "No change of 1 % or more is confirmed in {}; taken alone, one may have changed by up to {}.",
             count(figures, "figure"),
             percent(largest.fold(0.0, f64::max))
         );

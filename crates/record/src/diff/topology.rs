@@ -228,12 +228,13 @@ pub(super) fn compare_groups(
         join_first(&only_b)
     );
     let difference = Difference::new(what, Some(level), json!(only_a), json!(only_b), sentence);
+    let of_both = |groups: &[String]| format!("{}, of those in both", groups.join("; "));
     // A CPU alone shares nothing.
     let is_alone = |group: &String| !group.contains(['-', ',']);
     Some(
         match [&only_a, &only_b].map(|only| only.iter().all(is_alone)) {
-            [true, false] => difference.with_values(["none".to_owned(), only_b.join("; ")]),
-            [false, true] => difference.with_values([only_a.join("; "), "none".to_owned()]),
+            [true, false] => difference.with_values(["none".to_owned(), of_both(&only_b)]),
+            [false, true] => difference.with_values([of_both(&only_a), "none".to_owned()]),
             _ => difference,
         },
     )
