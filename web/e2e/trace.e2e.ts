@@ -186,10 +186,15 @@ test('the state is in the address and restored from it', async () => {
   await first.page.getByLabel('Find thread').press('Enter');
   await first.page.getByRole('button', { name: 'Zoom in' }).click();
   await first.page.getByRole('button', { name: 'Select what is seen' }).click();
-  await first.page.getByRole('button', { name: 'Later' }).click();
+  // The address follows a moment later.
   await expect
     .poll(() => first.page.url())
-    .toMatch(/#\/record\/[^/]+\/timeline\?from=.*&to=.*&thread=11&find=alph/);
+    .toMatch(
+      /#\/record\/[^/]+\/timeline\?from=.*&to=.*&thread=11&find=alph&selected=/,
+    );
+  const earlier = first.page.url();
+  await first.page.getByRole('button', { name: 'Later' }).click();
+  await expect.poll(() => first.page.url()).not.toBe(earlier);
   const [address, window, table] = [
     first.page.url(),
     await windowText(first.page),
