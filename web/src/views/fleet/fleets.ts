@@ -68,21 +68,21 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const judged = fleets.known.find(({ report }) => report !== null);
   return h(
     'div',
-    judged?.report &&
-      h(
-        'p.verdict',
-        `${judged.id}: ${splitVerdict(judged.report.verdict)[0]} `,
-        recordLink(judged.report.id, 'Its report'),
-      ),
-    !judged && h('p.verdict', 'No fleet was compared yet.'),
+    newest.report ? null : h('p.verdict', `${newest.id} is not compared yet.`),
     newest.report
       ? null
       : commandList([
           [
-            `Compare the nodes of ${newest.id}`,
-            `pinwise fleet report ${shellWords([newest.id])}`,
+            'See whether its nodes are done',
+            `pinwise fleet status ${shellWords([newest.id])}`,
           ],
         ]),
+    judged?.report &&
+      h(
+        judged === newest ? 'p.verdict' : 'p',
+        `${judged === newest ? '' : 'The newest result: '}${judged.id}: ${splitVerdict(judged.report.verdict)[0]} `,
+        recordLink(judged.report.id, 'Its report'),
+      ),
     section(
       'Fleets',
       fleetTable(fleets.known, source),

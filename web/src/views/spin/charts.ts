@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { colourAt, ratioPosition } from '../../colour-scale';
-import { count, fixed, seconds } from '../../format';
+import { count, digits, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, separateMarks, seriesLook, seriesColour } from '../../plot';
 import { wholeTicks } from '../../scales';
@@ -239,11 +239,11 @@ function describeSpin(
   move: Maybe<Predicted['moves'][number]>,
 ): readonly [long: string, short: string] {
   const now = mapNumber(total, formatMilliseconds) ?? '–';
-  const before = mapNumber(move?.from_ms, formatMilliseconds);
-  const unit = / \S+$/.exec(now)?.[0] ?? '';
-  const from =
-    unit && before?.endsWith(unit) ? before.slice(0, -unit.length) : before;
-  return [before ? `${from} → ${now}` : now, now];
+  // In the unit of the other.
+  const before = mapNumber(move?.from_ms, (from) =>
+    total ? digits((parseFloat(now) * from) / total) : null,
+  );
+  return [before ? `${before} → ${now}` : now, now];
 }
 
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
@@ -304,7 +304,7 @@ export function ladderPlan(
   return {
     name: `Predicted with ${count(cpus, 'CPU')}: ${names.length < of.size ? `the ${names.length} of ${of.size} algorithms that spin longest` : 'every algorithm'}`,
     summary:
-      'Spin before parking, and longest time between checks (blind gap): calculated from code and the cost of PAUSE, not measured.',
+      'Calculated, not measured. Blind gap: the longest time between checks.',
     panel: {
       height: 26 * names.length,
       x: timeAxis('time'),

@@ -31,8 +31,8 @@ import {
 /** The number of curves drawn at first. */
 const FIRST_CURVES = 5;
 
-/** The number of algorithms in the chart at first; the table has all. */
-const FIRST_ROWS = 10;
+/** The number of algorithms in the chart at first, on a phone too; the table has all. */
+const FIRST_ROWS = [10, 5] as const;
 
 /** Draws a `pinwise.spin-predict/1`. */
 export function spinPredictView(record: AnyRecord, _page: Page): View {
@@ -53,7 +53,10 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   drawCurves(first, { from: true, to: true });
   map.show(mapPlan(predicted));
   let shownCpus = counts.at(-1) ?? 0;
-  let most = FIRST_ROWS;
+  const [wideRows, narrowRows] = FIRST_ROWS;
+  const isWide = matchMedia('(min-width: 40rem)').matches;
+  const firstRows = isWide ? wideRows : narrowRows;
+  let most: number = firstRows;
   const drawCount = (cpus: number): void => {
     shownCpus = cpus;
     ladder.show(ladderPlan(predicted, cpus, most));
@@ -63,7 +66,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   const showAll = h(
     'button.more',
     {
-      hidden: longestFirst(predicted, shownCpus).length <= FIRST_ROWS,
+      hidden: longestFirst(predicted, shownCpus).length <= firstRows,
       onclick: () => {
         most = Infinity;
         showAll.hidden = true;
