@@ -73,8 +73,8 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
       ? null
       : commandList([
           [
-            'See whether its nodes are done',
-            `pinwise fleet status ${shellWords([newest.id])}`,
+            'Compare its nodes, once they are done',
+            `pinwise fleet report ${shellWords([newest.id])}`,
           ],
         ]),
     judged?.report &&
