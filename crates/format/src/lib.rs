@@ -330,6 +330,17 @@ pub fn join_words<T: AsRef<str>>(words: &[T]) -> String {
     text
 }
 
+/// The first words in a row, and how many others there are: `a, b and 2 more`.
+#[must_use]
+pub fn join_words_up_to<T: AsRef<str>>(words: &[T], most: usize) -> String {
+    let shown = words.iter().take(most);
+    let mut shown: Vec<String> = shown.map(|word| word.as_ref().to_owned()).collect();
+    if words.len() > most {
+        shown.push(format!("{} more", words.len() - most));
+    }
+    join_words(&shown)
+}
+
 /// A sentence within another one: its first letter in lower case, unless it is an abbreviation.
 #[must_use]
 pub fn lower_first(text: &str) -> String {

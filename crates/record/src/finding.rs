@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinwise_format::join_words;
+use pinwise_format::join_words_up_to;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters.
@@ -119,7 +119,7 @@ impl Doctor {
             .findings
             .iter()
             .filter(|found| found.severity > Severity::Note);
-        let mut names: Vec<String> = grave.map(|found| name_check(&found.check)).collect();
+        let names: Vec<String> = grave.map(|found| name_check(&found.check)).collect();
         let (sentence, advice) = match names.len() {
             0 if self.findings.is_empty() => (
                 "Found nothing that distorts measurements here.".to_owned(),
@@ -130,12 +130,8 @@ impl Doctor {
                 "",
             ),
             many => {
-                names.truncate(MAX_NAMED);
-                if many > MAX_NAMED {
-                    names.push(format!("{} more", many - MAX_NAMED));
-                }
                 let speaks = if many == 1 { "speaks" } else { "speak" };
-                let named = join_words(&names);
+                let named = join_words_up_to(&names, MAX_NAMED);
                 (
                     format!(
                         "Not fit for timing one program after the other: {named} {speaks} against it."

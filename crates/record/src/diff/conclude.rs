@@ -2,7 +2,7 @@
 
 use super::Difference;
 use crate::TopologyRecord;
-use pinwise_format::{count, join_words};
+use pinwise_format::{count, join_words, join_words_up_to};
 
 /// A sentence names at most this many differences.
 const MAX_NAMED: usize = 3;
@@ -19,19 +19,14 @@ pub(super) fn describe_most_important(
         return format!("B has {in_b}; A has {in_a}.");
     }
     let known = differences.iter().filter(|one| !one.is_unknown);
-    let mut names: Vec<String> = known.map(|one| one.name.clone()).collect();
+    let names: Vec<&str> = known.map(|one| one.name.as_str()).collect();
     if names.is_empty() {
         return match differences {
             [] => "A and B are the same.".to_owned(),
             _ => "A and B are the same in all that is known of both.".to_owned(),
         };
     }
-    let more = names.len().saturating_sub(MAX_NAMED);
-    names.truncate(MAX_NAMED);
-    if more > 0 {
-        names.push(format!("{more} more"));
-    }
-    format!("A and B differ in {}.", join_words(&names))
+    format!("A and B differ in {}.", join_words_up_to(&names, MAX_NAMED))
 }
 
 /// `16 CPUs, 8 cores and 2 last-level caches`.
