@@ -145,16 +145,12 @@ pub fn lay_out_still_frame(
 /// The answer and what to do next, next to the prompt.
 fn make_answer_rows(record: &TopRecord, width: usize) -> Vec<Row> {
     let Answer { sentence, advice } = &record.answer;
-    let texts = [
-        (sentence.clone(), Tone::Strong),
-        (format!("→ {advice}"), Tone::Plain),
-    ];
-    let shown = texts
-        .into_iter()
-        .filter(|(text, _)| text != "→ " && !text.is_empty());
+    let parts = [("", sentence, Tone::Strong), ("→ ", advice, Tone::Plain)];
+    let shown = parts.into_iter().filter(|(_, text, _)| !text.is_empty());
     let rows: Vec<Row> = shown
-        .flat_map(|(text, tone)| {
-            let lines = super::style::wrap_words(&super::style::visible(&text), width.max(20));
+        .flat_map(|(mark, text, tone)| {
+            let text = super::style::visible(&format!("{mark}{text}"));
+            let lines = super::style::wrap_words(&text, width.max(20));
             lines
                 .into_iter()
                 .map(move |line| vec![Piece::new(line, tone)])
