@@ -484,6 +484,7 @@ mod tests {
         assert!(verdict_of(0.0, 1000).starts_with("it hardly spins: "));
         assert!(!verdict_of(0.4, 1000).contains("few"));
     }
+
     #[test]
     fn advice_against_polling_ends_with_a_command_and_the_answer_is_a_sentence() {
         let text = include_str!("../../../../tests/data/records/spin-attach.json");

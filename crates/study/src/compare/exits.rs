@@ -140,7 +140,7 @@ fn describe_failure(record: &Comparison) -> String {
 }
 
 /// The arm's command with its input, wherever it runs.
-pub(super) fn read_output_of(arm: &Arm) -> CommandRecord {
+fn read_output_of(arm: &Arm) -> CommandRecord {
     let line = shell::line(&arm.command);
     CommandRecord {
         what: "to read its output".to_owned(),
