@@ -315,6 +315,14 @@ pub fn grouped_digits(digits: &str) -> String {
     out
 }
 
+/// Formats a number such as `2.8·10^17`.
+#[must_use]
+pub fn power_of_ten(value: f64) -> String {
+    let written = format!("{value:.1e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    format!("{digits}·10^{exponent}")
+}
+
 /// Words in a row: `a`, `a and b`, `a, b and c`.
 #[must_use]
 pub fn join_words<T: AsRef<str>>(words: &[T]) -> String {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::host::list_layout;
 use super::{Answer, CountsRecord, MachineRecord};
-use pinwise_format::{count, count_of, grouped_digits};
+use pinwise_format::{count, count_of, grouped_digits, power_of_ten};
 use pinwise_placement::UsedUnits;
 use pinwise_placement::space::{Shaped, Space};
 use pinwise_topology::Topology;
@@ -158,11 +158,11 @@ impl PlacementsRecord {
 /// A number with more digits is shown as a power of ten.
 const MAX_DIGITS: usize = 15;
 
-/// "18,145"; of dozens of digits "6.8·10^27".
+/// "18,145"; of dozens of digits "6.9·10^27".
 fn format_ways(digits: &str) -> String {
-    match digits.len() > MAX_DIGITS {
-        true => format!("{}.{}·10^{}", &digits[..1], &digits[1..2], digits.len() - 1),
-        false => grouped_digits(digits),
+    match digits.parse() {
+        Ok(value) if digits.len() > MAX_DIGITS => power_of_ten(value),
+        _ => grouped_digits(digits),
     }
 }
 
@@ -208,6 +208,6 @@ mod tests {
         let equal = answer("core:4 pu:1", &[1, 2, 4]);
         let end = " on 4 CPUs in only one way.";
         assert!(equal.sentence.ends_with(end), "{}", equal.sentence);
-        assert_eq!(format_ways("6856396806172085"), "6.8·10^15");
+        assert_eq!(format_ways("6856396806172085"), "6.9·10^15");
     }
 }

@@ -1,10 +1,8 @@
 //! The placements of a machine as text: how many there are, and the even ones by name.
 
 use super::comparison::render_answer;
-use super::style::{
-    Palette, columns, cpu_noun, format_power_of_ten, paragraph, table, visible, width,
-};
-use pinwise_format::grouped_digits;
+use super::style::{Palette, columns, cpu_noun, paragraph, table, visible, width};
+use pinwise_format::{grouped_digits, power_of_ten};
 use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
 /// Numbers with more digits than this are also shown as a power of ten.
@@ -73,7 +71,7 @@ fn format_count(digits: &str) -> String {
     let plain = grouped_digits(digits);
     match digits.parse() {
         Ok(value) if digits.len() > MAX_PLAIN_DIGITS => {
-            format!("{plain} ({})", format_power_of_ten(value))
+            format!("{plain} ({})", power_of_ten(value))
         }
         _ => plain,
     }

@@ -431,13 +431,6 @@ pub(super) fn format_range(low: &str, high: &str) -> String {
     }
 }
 
-/// Formats a number such as `2.8·10^17`.
-pub(super) fn format_power_of_ten(value: f64) -> String {
-    let written = format!("{value:.1e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    format!("{digits}·10^{exponent}")
-}
-
 /// Escapes a cell of a Markdown table.
 pub(super) fn format_markdown_cell(text: &str) -> String {
     visible(text).replace('|', "\\|")

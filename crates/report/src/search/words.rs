@@ -1,7 +1,7 @@
 //! Formats values, numbers of placements and the model of a search.
 
-use crate::style::{format_power_of_ten, format_range, quantity};
-use pinwise_format::{count, percent};
+use crate::style::{format_range, quantity};
+use pinwise_format::{count, percent, power_of_ten};
 use pinwise_record::{Direction, ModelJudgement, SearchModelRecord, SearchRecord, SpaceRecord};
 
 /// Formats the value of the metric for a cost.
@@ -55,7 +55,7 @@ fn format_placements(placements: f64) -> String {
         let ending = if placements > 1.5 { "s" } else { "" };
         return format!("{placements:.0} placement{ending}");
     }
-    format!("{} placements", format_power_of_ten(placements))
+    format!("{} placements", power_of_ten(placements))
 }
 
 /// Describes how well the model predicts.

@@ -114,7 +114,7 @@ test('an unfinished fleet goes on with what is missing', () => {
 
 test('a number of dozens of digits is a power of ten', () => {
   expect(formatWays('18145')).toBe('18,145');
-  expect(formatWays('6856396806172085123456789012')).toBe('6.8·10^27');
+  expect(formatWays('6856396806172085123456789012')).toBe('6.9·10^27');
 });
 
 test('a predicted gain that may be none is no best placement', () => {

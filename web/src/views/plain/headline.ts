@@ -68,12 +68,12 @@ const toBigInt = (digits: Records.Maybe<string>): bigint =>
 /** Digits of a number without its power of ten. */
 const MAX_DIGITS = 15;
 
-/** "18,145"; of dozens of digits "6.8·10^27". */
+/** "18,145"; of dozens of digits "6.9·10^27". */
 export function formatWays(digits: Records.Maybe<string>): string {
-  const known = text(digits);
-  return known.length > MAX_DIGITS
-    ? `${known[0]}.${known[1]}·10^${known.length - 1}`
-    : toBigInt(known).toLocaleString('en-US');
+  const known = toBigInt(digits);
+  return text(digits).length > MAX_DIGITS
+    ? Number(known).toExponential(1).replace('e+', '·10^')
+    : known.toLocaleString('en-US');
 }
 
 function composePrediction(record: Records.PlacementPrediction): Headline {
