@@ -368,6 +368,12 @@ pub enum Stopped {
 }
 
 impl Comparison {
+    /// Is the typical run judged, not the mean or a percentile?
+    #[must_use]
+    pub fn judges_typical_run(&self) -> bool {
+        self.plan.judge == "typical"
+    }
+
     /// The title, with the figure if it is the program's own: otherwise comparisons of one command
     /// by its mean and by its 99th percentile would look alike.
     #[must_use]

@@ -58,7 +58,7 @@ pub(super) fn list_contrast_caveats(
         labelled.depends_on_tail(),
         labelled
             .typical_and_mean_differ()
-            .filter(|_| record.plan.judge == "typical"),
+            .filter(|_| record.judges_typical_run()),
     ]
     .into_iter()
     .flatten()

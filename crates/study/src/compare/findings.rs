@@ -333,7 +333,7 @@ fn check_drift(record: &Comparison, results: &Results) -> Option<Finding> {
 /// arm is reported only if its median differs by the smallest effect and lies outside the interval
 /// of the change, or differs by [`STRIKING`].
 fn compare_medians(record: &Comparison) -> Option<Finding> {
-    if record.plan.judge != "typical" {
+    if !record.judges_typical_run() {
         return None;
     }
     let delta = record.plan.min_effect.ln_1p();

@@ -118,7 +118,7 @@ pub(super) fn report_cpu_time(contrast: &ContrastRecord, record: &Comparison) ->
         () => None,
     };
     // The parts are those of the typical run.
-    let is_typical = record.plan.judge == "typical";
+    let is_typical = record.judges_typical_run();
     if !is_undecided || part.decides || !record.metric.is_wall() || !is_typical {
         return None;
     }

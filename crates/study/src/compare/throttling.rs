@@ -75,7 +75,7 @@ pub(super) fn report_own_limit(arm: &Arm, record: &Comparison) -> Option<Finding
     );
     let mut advice = advise_on_limit(limit, arm.runs.iter(), record.host.counts.cpus);
     // A figure that the program prints may concern the tail already.
-    if throttled < runs && record.plan.judge == "typical" && record.metric.is_wall() {
+    if throttled < runs && record.judges_typical_run() && record.metric.is_wall() {
         advice.push_str(
             " A limit that stops some runs lengthens the tail: --judge p90 or p99 compares it.",
         );
