@@ -42,7 +42,7 @@ pub(crate) use outcome::{Moment, Trial, name_output_of_run, read_figures};
 pub use outcome::{RunFailure, coverage_record};
 pub(crate) use plan::figure_kind;
 pub use plan::{ArmPlan, CompanionMetric, ComparePlan, Tuning};
-pub(crate) use recommendation::withhold_after_runs;
+pub(crate) use recommendation::{LOADED_CPUS, withhold_after_runs, withhold_narrow};
 pub use traced::trace_arms;
 
 use pinwise_record::{Comparison, RunRecord};

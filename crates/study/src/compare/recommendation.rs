@@ -20,7 +20,7 @@ const BUSY_SHARE: f64 = 0.2;
 /// of `docs/benchmarks.md` lost on one core.
 const NEIGHBOUR_COST: f64 = 0.1;
 /// CPUs that other processes must use in a block before a gain in it counts as one under load.
-const LOADED_CPUS: f64 = 0.5;
+pub(crate) const LOADED_CPUS: f64 = 0.5;
 
 /// Why the best arm's placement is not recommended, as a code and a sentence; `None` if it is
 /// recommended, or if there is none to apply.
@@ -99,16 +99,31 @@ fn withhold_small_gain(
     arm: &Arm,
     contrast: &ContrastRecord,
 ) -> Option<(NotRecommended, String)> {
-    let is_risky = !outweighs(contrast.ratio, NEIGHBOUR_COST)
-        && arm.setting.beside.is_empty()
-        && leaves_no_other_core(record, arm)
-        && !gains_beside_others(contrast, record.plan.min_effect);
-    is_risky.then(|| {
-        let change = record.metric.effect(contrast.ratio, None, None).value;
+    let baseline = record.arms.iter().find(|a| a.name == record.baseline)?;
+    let is_alone =
+        arm.setting.beside.is_empty() && !gains_beside_others(contrast, record.plan.min_effect);
+    let cores = [&baseline.placement, &arm.placement].map(|placement| placement.cores);
+    is_alone
+        .then(|| withhold_narrow(contrast.ratio, &record.metric, cores, baseline.runs.iter()))
+        .flatten()
+}
+
+/// Why an arm is not recommended that, unlike the baseline, leaves the program no core to move to if
+/// another process takes one, and gains little: its gain was not seen beside others. `ratio`: its
+/// cost divided by the baseline's; `cores`: the baseline's and its own; `runs`: the baseline's.
+pub(crate) fn withhold_narrow<'r>(
+    ratio: f64,
+    metric: &MetricRecord,
+    [all, own]: [usize; 2],
+    runs: impl Iterator<Item = &'r RunRecord>,
+) -> Option<(NotRecommended, String)> {
+    let is_narrow = own < all && busy_threads(runs).is_none_or(|busy| own as f64 <= busy);
+    (is_narrow && !outweighs(ratio, NEIGHBOUR_COST)).then(|| {
+        let change = metric.effect(ratio, None, None).value;
         let sentence = format!(
             "No placement is recommended: the gain of {} was not seen beside busy programs, and on {} this program cannot move away from them. Compare again under the load that matters.",
             percent(change.abs() / 100.0),
-            count(arm.placement.cores, "core")
+            count(own, "core")
         );
         (NotRecommended::QuietOnly, sentence)
     })
@@ -142,20 +157,8 @@ fn outweighs(ratio: f64, cost: f64) -> bool {
     ratio * (1.0 + cost) <= 1.0
 }
 
-/// Does the arm, unlike the baseline, leave the program no core to move to if another process takes
-/// one?
-fn leaves_no_other_core(record: &Comparison, arm: &Arm) -> bool {
-    let Some(baseline) = record.arms.iter().find(|a| a.name == record.baseline) else {
-        return false;
-    };
-    let cores = arm.placement.cores;
-    cores < baseline.placement.cores
-        && busy_threads(baseline).is_none_or(|busy| cores as f64 <= busy)
-}
-
 /// CPUs that a typical run keeps busy, at least one.
-fn busy_threads(arm: &Arm) -> Option<f64> {
-    let runs = arm.runs.iter();
+fn busy_threads<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
     let busy = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
     let busy = median(&busy.collect::<Vec<f64>>())?;
     Some(busy.round().max(1.0))

@@ -12,6 +12,7 @@ use super::choice::{
     next_block, next_survey, unmeasured_block,
 };
 use super::features::{UnitMap, expected_mean, no_arms};
+use super::pairs::Pairs;
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
 use super::{Candidate, Observer, SearchPlan, assemble};
@@ -266,6 +267,20 @@ impl<'a> Engine<'a> {
         readings.extend(&self.fresh);
         let belief = self.model.clone().learn(&readings);
         beats_default(&belief, arm, &self.rule())
+    }
+
+    /// The cost of the arm divided by that of `os-default`: as measured in fresh pairs, or else as
+    /// expected by the model.
+    pub(super) fn ratio_to_default(&self, arm: usize) -> Option<f64> {
+        let pairs = [self.pairs.as_ref(), self.pairs_with_default()].into_iter();
+        let measured = pairs
+            .flatten()
+            .find(|pairs| pairs.arm == arm && pairs.count() > 0);
+        let difference = measured.map(Pairs::estimate).or_else(|| {
+            let belief = self.belief.as_ref()?;
+            Some(belief.arm(arm).mean - belief.arm(DEFAULT).mean)
+        })?;
+        Some(difference.exp())
     }
 
     /// The bound arm with most runs, whose cost shows the machine's speed during this search.

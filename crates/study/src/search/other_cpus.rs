@@ -91,7 +91,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn pairs_with_default(&self) -> Option<&Pairs> {
+    pub(super) fn pairs_with_default(&self) -> Option<&Pairs> {
         self.others.as_ref()?.over_default.as_ref()
     }
 

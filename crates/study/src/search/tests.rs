@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::StudyError;
 use pinwise_machine::Host;
-use pinwise_record::{NotRecommended, PairsVerdict, SearchAnswer, SearchStep, Stopped};
+use pinwise_record::{
+    NotRecommended, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Stopped,
+};
 use pinwise_sim::SimulatedMachine;
 use pinwise_sim::world::{self, World};
 use pinwise_stats::describe::quantile;
@@ -372,13 +374,30 @@ fn a_placement_found_on_a_busy_machine_is_not_recommended() {
         let found = search(&format!("{text}\n{more}"), &plan(&[8], seed));
         (found.verdict.kind == SearchAnswer::Best).then_some(found.verdict)
     };
-    let both = (1..13).find_map(|seed| searched(seed, "").zip(searched(seed, load)));
-    let (quiet, busy) = both.unwrap();
-    assert!(!quiet.commands.is_empty() && quiet.not_recommended.is_none());
+    let mut both = (1..13).filter_map(|seed| searched(seed, "").zip(searched(seed, load)));
+    let is_recommended = |quiet: &SearchVerdict| quiet.not_recommended.is_none();
+    let (quiet, busy) = both.find(|(quiet, _)| is_recommended(quiet)).unwrap();
+    assert!(!quiet.commands.is_empty());
     assert_eq!(busy.not_recommended, Some(NotRecommended::BusyMachine));
     assert!(busy.commands.is_empty());
     let words = "No placement is recommended while other processes use ";
     assert!(busy.advice.starts_with(words), "{}", busy.advice);
+}
+
+#[test]
+fn a_small_gain_that_leaves_no_other_core_is_not_recommended() {
+    let searched = |gain: f64| {
+        let text = FAILING
+            .replace("fails = [\"shape:pkg=1,llc=1,core=4,cpu=4\"]\n", "")
+            .replace("= 0.5", &format!("= {}", 1.0 - gain));
+        search(&text.replace("= 0.8", "= 1.0"), &plan(&[4], 1)).verdict
+    };
+    let (small, large) = (searched(0.06), searched(0.3));
+    assert_eq!(small.kind, SearchAnswer::Best, "{}", small.sentence);
+    assert_eq!(small.not_recommended, Some(NotRecommended::QuietOnly));
+    let words = " was not seen beside busy programs, and on 4 cores this program ";
+    assert!(small.advice.contains(words), "{}", small.advice);
+    assert_eq!(large.not_recommended, None);
 }
 
 #[test]

@@ -256,7 +256,7 @@ impl Conclusion {
     }
 }
 
-/// Why the answer is not recommended: short runs or a busy machine, as in comparisons.
+/// Why the answer is not recommended: the reasons of comparisons.
 fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecommended, String)> {
     let counted = engine
         .runs
@@ -265,7 +265,18 @@ fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecomm
     let metric = MetricRecord::new(&engine.plan.metric, &engine.plan.unit);
     let cpus = engine.topology.counts().cpus;
     let named = [engine.plan.id.as_str(), &engine.arms[arm].name];
-    compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus, named)
+    let runs = || counted.clone().map(|run| &run.run);
+    compare::withhold_after_runs(runs, &metric, cpus, named).or_else(|| {
+        let is_alone = compare::foreign_cpus(runs()).is_none_or(|busy| busy < compare::LOADED_CPUS);
+        let cores = [DEFAULT, arm].map(|arm| engine.arms[arm].place.used.cores);
+        let of_default = counted.clone().filter(|run| run.arm == DEFAULT);
+        let ratio = engine.ratio_to_default(arm)?;
+        is_alone
+            .then(|| {
+                compare::withhold_narrow(ratio, &metric, cores, of_default.map(|run| &run.run))
+            })
+            .flatten()
+    })
 }
 
 /// How many candidates ran, and that no other is expected to be better. The reader must know, since
