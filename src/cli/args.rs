@@ -93,9 +93,9 @@ use super::values::{
   pinwise profile --pid 4711 --for 10s        # what does it compute?
   pinwise run --place one-per-core -- ./prog  # once, placed
 
-Exit status: 0 done; 1 a limit was exceeded (gate, --fail-if-slower,
+Exit status: 0 done; 1 a limit was exceeded (gate, --fail-if-slower, --check,
 --max-spin); 2 error, or a command failed; 3 undecided (gate, --fail-if-slower,
---require-verdict); 130 interrupted.",
+--check, --require-verdict); 130 interrupted.",
     disable_help_subcommand = true,
     max_term_width = 80
 )]

@@ -58,6 +58,9 @@ pub struct TopologyArgs {
     /// wiring changes
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub watch: Option<Duration>,
+    /// Exit with 1 if the reported wiring is contradicted, 3 if that is inconclusive
+    #[arg(long, requires = "measure")]
+    pub check: bool,
     /// Measure only pairs of CPUs; no caches, memory or costs
     #[arg(long, requires = "measure")]
     pub wiring_only: bool,

@@ -12,7 +12,7 @@ use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{self, boot_id, random_seed};
-use pinwise_record::SurveyRecord;
+use pinwise_record::{Agreement, SurveyRecord, TopologyRecord};
 use pinwise_study::probe::{self, Observer, ProbePlan, Step};
 
 /// The progress line, if there is a terminal.
@@ -77,7 +77,21 @@ pub(super) fn measure(
             terminal.warn("interrupted: showing partial results");
             Exit::Interrupted
         }
+        false if args.check => judge(&outcome.record),
         false => Exit::Done,
     };
     keep_and_show(store, &outcome.record, terminal, show, exit)
+}
+
+/// The exit status of `--check`.
+fn judge(record: &TopologyRecord) -> Exit {
+    match record
+        .measured
+        .as_ref()
+        .map(|measured| measured.agreement())
+    {
+        Some(Agreement::Agrees) => Exit::Done,
+        Some(Agreement::Contradicted) => Exit::GateFailed,
+        _ => Exit::Undecided,
+    }
 }

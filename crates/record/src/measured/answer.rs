@@ -7,6 +7,17 @@ use pinwise_format::{capitalise, join_words};
 const MAX_NAMED: usize = 4;
 
 impl Measured {
+    /// The verdict over all levels: contradicted if one is, inconclusive if one is or none was judged.
+    #[must_use]
+    pub fn agreement(&self) -> Agreement {
+        let has = |wanted| self.verdicts.iter().any(|v| v.verdict == wanted);
+        match () {
+            () if has(Agreement::Contradicted) => Agreement::Contradicted,
+            () if has(Agreement::CannotTell) || !has(Agreement::Agrees) => Agreement::CannotTell,
+            () => Agreement::Agrees,
+        }
+    }
+
     /// Is the system's report right? The sentence for [`Self::answer`]. The CPUs of a virtual machine
     /// may move later: unless they were watched, it says no more than was seen.
     #[must_use]
@@ -163,6 +174,19 @@ mod tests {
             let expected = "The kernel's picture is right: SMT siblings are as reported.";
             assert_eq!(answer, expected);
         }
+    }
+
+    #[test]
+    fn one_contradicted_level_contradicts_the_report() {
+        use Agreement::{Agrees, CannotTell, Contradicted};
+        let agreement = |verdicts: &[Agreement]| {
+            let levels: Vec<_> = verdicts.iter().map(|v| (LevelName::Llc, *v)).collect();
+            measure(&levels).agreement()
+        };
+        assert_eq!(agreement(&[]), CannotTell);
+        assert_eq!(agreement(&[Agrees, Agrees]), Agrees);
+        assert_eq!(agreement(&[Agrees, CannotTell]), CannotTell);
+        assert_eq!(agreement(&[CannotTell, Contradicted, Agrees]), Contradicted);
     }
 
     #[test]
