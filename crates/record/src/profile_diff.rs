@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attribution::AttributionRecord;
+use super::attribution::{AttributedTime, AttributionRecord};
 use super::named::open_enum;
 use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
 use super::{Entry, Header, StoredRecord};
@@ -293,6 +293,11 @@ impl ProfileDiff {
             ChangeRecord::new(&difference.waits),
         );
         let functions: Vec<FunctionChangeRecord> = all.take(MAX_FUNCTIONS).map(to_record).collect();
+        let unit = &after.work.unit;
+        let attributions =
+            AttributionRecord::attribute_all(&before.to_repeats(), &after.to_repeats(), unit);
+        let by_runs = attributions.iter().find(|a| a.of == AttributedTime::Cpu);
+        let headline = write_headline(&total, by_runs, &waits, &functions, unit);
         Self {
             header: Header {
                 notes: list_notes(difference, before, after),
@@ -300,16 +305,12 @@ impl ProfileDiff {
             },
             before: DiffSide::new(before),
             after: DiffSide::new(after),
-            headline: write_headline(&total, &waits, &functions, &after.work.unit),
-            unit: after.work.unit.clone(),
+            headline,
+            unit: unit.clone(),
             total,
             waits,
             pausing: difference.pausing.as_ref().map(PausingRecord::new),
-            attributions: AttributionRecord::attribute_all(
-                &before.to_repeats(),
-                &after.to_repeats(),
-                &after.work.unit,
-            ),
+            attributions,
             functions,
             functions_left_out: difference.functions.len().saturating_sub(MAX_FUNCTIONS),
             calls: difference.nodes.iter().map(CallChangeRecord::new).collect(),
@@ -323,16 +324,25 @@ impl ProfileDiff {
 const CLEAR: f64 = 1.4;
 
 /// Says what most of the change was spent on: waiting in spin hints, if that is most of it, and the
-/// function whose own time changed most in the same direction.
+/// function whose own time changed most in the same direction. `by_runs` is the change of CPU time
+/// against differences from run to run.
 fn write_headline(
     total: &ChangeRecord,
+    by_runs: Option<&AttributionRecord>,
     waits: &ChangeRecord,
     functions: &[FunctionChangeRecord],
     unit: &str,
 ) -> String {
     let (before, after) = (seconds(total.before_s), seconds(total.after_s));
-    let error = seconds(total.interval_s());
-    if total.is_noise {
+    let by_samples = total.interval_s();
+    let by_runs =
+        by_runs.map(|runs| (0.5 * (runs.delta.high - runs.delta.low), runs.is_difference));
+    let (error, source) = match by_runs {
+        Some((error, _)) if error > by_samples => (error, "from run to run"),
+        _ => (by_samples, "by counting samples"),
+    };
+    let error = seconds(error);
+    if total.is_noise || by_runs.is_some_and(|(_, is_difference)| !is_difference) {
         let clear = functions.iter().find(|function| {
             let own = &function.own;
             !own.is_noise && own.delta_s.abs() >= CLEAR * own.interval_s()
@@ -345,7 +355,7 @@ fn write_headline(
             format!("; {name} alone changed: {delta}")
         });
         return format!(
-            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after, ±{error} by counting samples{clear}."
+            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after, ±{error} {source}{clear}."
         );
     }
     let is_most = |change: &ChangeRecord| !change.is_noise && change.delta_s / total.delta_s >= 0.5;
