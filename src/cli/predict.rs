@@ -13,7 +13,7 @@ use super::terminal::Terminal;
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Machine, Request, Simulation};
 use pinwise_placement::space::Space;
-use pinwise_placement::{Placement, UsedUnits};
+use pinwise_placement::{Placement, UsedUnits, Wish};
 use pinwise_record::{Kind, PlacementPrediction, PredictedPlacement, SearchRecord};
 use pinwise_study::search::predict::{Forecast, PredictionRequest, predict as forecast_all};
 use pinwise_topology::{CpuSet, Topology};
@@ -147,7 +147,7 @@ fn list_even_placements(topology: &Topology, threads: usize) -> Vec<PredictionRe
 }
 
 /// Parses the placements of `--place`. Those with more CPUs than threads are reduced to one CPU per
-/// thread, except `os-default`, which is left to the scheduler.
+/// thread, except `os-default` and lists of CPUs, on which threads are left to the scheduler.
 fn parse_places(
     places: &[String],
     topology: &Topology,
@@ -168,7 +168,8 @@ fn parse_places(
                     pinwise_format::count(cpus, "CPU")
                 );
             }
-            let is_larger = cpus > threads && placement != Placement::os_default();
+            let is_free = matches!(placement.wish, Wish::OsDefault | Wish::Cpus(_) | Wish::Mask(_));
+            let is_larger = cpus > threads && !is_free;
             let (placement, realised) = match is_larger {
                 true => reduce_to(placement, threads, topology)?,
                 false => (placement, realised.cpus),

@@ -207,6 +207,8 @@ fn predictions_are_checked_on_a_simulated_machine() {
     let one = stage.run_for_json("search predict last --place compact --place os-default");
     assert_eq!(one["placements"][0]["place"], "compact*4");
     assert_eq!(one["placements"][1]["cpus"], "0-31");
+    let list = stage.run_for_json("search predict --place cpu:0-7");
+    assert_eq!(list["placements"][0]["cpus"], "0-7", "{list}");
     let text = stage.run_for_text("search predict");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),

@@ -149,15 +149,22 @@ impl<'a> UnitMap<'a> {
         ]
     }
 
-    /// Features of a program that is left to the scheduler. Threads are assumed to be spread over all
-    /// units, as by schedulers that prefer idle cores; the runs correct that.
+    /// Features of a program that is left to the scheduler on all allowed CPUs.
     pub(super) fn features_of_default(&self, threads: usize) -> Vec<f64> {
-        let allowed = &self.topology.allowed;
-        let is_free = threads < allowed.len();
+        self.features_of_free(&self.topology.allowed, threads)
+    }
+
+    /// Features of a program that is left to the scheduler on these CPUs. If it has fewer threads,
+    /// these are assumed to be spread over all units, as by schedulers that prefer idle cores; the
+    /// runs correct that.
+    pub(super) fn features_of_free(&self, cpus: &CpuSet, threads: usize) -> Vec<f64> {
+        let is_free = threads < cpus.len();
         let spread = Placement::with_count(pinwise_placement::Wish::Spread, threads.max(1));
-        let cpus = match spread.realise(self.topology) {
+        let mut topology = self.topology.clone();
+        topology.allowed = cpus.clone();
+        let cpus = match spread.realise(&topology) {
             Ok(realised) if is_free => realised.cpus,
-            _ => allowed.clone(),
+            _ => cpus.clone(),
         };
         self.features(&cpus, threads, is_free)
     }

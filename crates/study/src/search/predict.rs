@@ -78,8 +78,7 @@ pub fn predict(
                 Some(arm) => arm,
                 None => {
                     let PredictionRequest { cpus, threads, .. } = request;
-                    let is_free = *threads < cpus.len();
-                    let features = machine.unit_map.features(cpus, *threads, is_free);
+                    let features = machine.unit_map.features_of_free(cpus, *threads);
                     model.add(features, expected_mean(*threads))
                 }
             },
