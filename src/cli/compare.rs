@@ -364,19 +364,20 @@ fn show_and_export(
     export::write_results(record, results)
 }
 
-/// Shows a comparison that has just ended; why it failed is an error.
+/// Shows a comparison that has just ended; why it failed is an error, below the runs before it.
 pub(super) fn show_answer(record: &Comparison, terminal: &Terminal) -> anyhow::Result<()> {
-    if record.stopped == Some(Stopped::Failed) {
-        terminal.error(&record.verdict.sentence);
-    }
+    let has_failed = record.stopped == Some(Stopped::Failed);
     if terminal.is_json() {
         terminal.print_json(record)?;
-    } else if record.stopped != Some(Stopped::Failed) {
+    } else if !has_failed || record.blocks > 0 {
         let show = match terminal.is_verbose() {
             true => pinwise_report::render_comparison,
             false => pinwise_report::render_comparison_answer,
         };
         terminal.print(&show(record, terminal.palette()))?;
+    }
+    if has_failed {
+        terminal.error(&record.verdict.sentence);
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ pub(super) const REQUESTED_CHECKS: [&str; 5] = [
     "limit_not_reached",
 ];
 
-/// A comparison that has just ended, for a terminal: the verdict comes last, next to the prompt.
+/// A comparison that has just ended, for a terminal: the verdict comes last, next to the prompt; that
+/// of one that failed is left to an error.
 /// [`render_comparison`] also shows sentences that repeat the table, notes and the method.
 #[must_use]
 pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String {
@@ -48,8 +49,10 @@ pub fn render_comparison_answer(record: &Comparison, palette: Palette) -> String
         text.push('\n');
     }
     text.push_str(&palette.faint(&describe_method_briefly(record, notes.len(), palette)));
-    text.push_str("\n\n");
-    text.push_str(&describe_verdict(record, palette));
+    text.push('\n');
+    if record.stopped != Some(Stopped::Failed) {
+        text += &format!("\n{}", describe_verdict(record, palette));
+    }
     text
 }
 
@@ -366,17 +369,14 @@ fn describe_cpu_time(record: &Comparison) -> String {
         let widths = of_cpu.zip(of_wall);
         widths.is_some_and(|(cpu, wall)| cpu <= TELLS_MORE * wall)
     });
-    match cpu {
-        // The verdict has what a companion costs.
-        Some(_) if a.setting.beside != b.setting.beside => String::new(),
-        Some(_) if record.plan.judge != "typical" => String::new(),
-        Some(cpu) if a.cpus == b.cpus && record.metric.is_wall() && !cpu.decides => format!(
-            "  CPU time of {}: {}\n",
-            style::visible(&contrast.arm),
-            cpu.effect.describe_with_interval()
-        ),
-        _ => String::new(),
-    }
+    // The verdict has what a companion costs.
+    let is_alike = a.cpus == b.cpus && a.setting.beside == b.setting.beside;
+    let is_typical_time = record.judges_typical_run() && record.metric.is_wall();
+    let shown = cpu.filter(|cpu| is_alike && is_typical_time && !cpu.decides);
+    shown.map_or_else(String::new, |cpu| {
+        let (arm, effect) = (style::visible(&contrast.arm), &cpu.effect);
+        format!("  CPU time of {arm}: {}\n", effect.describe_with_interval())
+    })
 }
 
 fn describe_contrasts(record: &Comparison) -> String {

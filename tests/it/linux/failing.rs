@@ -56,6 +56,22 @@ fn programs_that_cannot_be_started_are_refused() {
 }
 
 #[test]
+fn runs_before_a_failure_are_shown() {
+    let trial = Trial::new();
+    // It fails in its seventh run.
+    let line = "sh -c 'echo >> runs; test $(wc -l < runs) -ne 7'";
+    let ended = trial.compare(&["--max-runs", "9", line, "true"]);
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
+    let reason = " failed with exit status 1 after 6 good runs (--ignore-failure";
+    assert!(ended.err.contains(reason), "{}", ended.err);
+    assert!(ended.out.contains("  failed\n"), "{}", ended.out);
+    assert!(!ended.out.contains("No verdict"), "{}", ended.out);
+    let record = trial.read_record();
+    let advised = record["verdict"]["commands"][0]["line"].as_str().unwrap();
+    assert!(advised.starts_with("while sh -c '"), "{advised}");
+}
+
+#[test]
 fn a_command_that_always_fails_is_reported_and_not_stored() {
     let trial = Trial::new();
     let line = "echo said on stdout; echo first >&2; echo second >&2; exit 3";
@@ -81,7 +97,9 @@ fn the_block_of_a_failure_is_the_last() {
     let trial = Trial::new();
     let line = "echo >> count; [ $(wc -l < count) -ne 5 ] || { echo the fifth >&2; exit 9; }";
     let ended = trial.compare(&["--max-runs", "9", "--shell=sh", "--", line]);
-    ended.check_failure(&["exit status 9", ": the fifth ("]);
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
+    let reason = "exit status 9 after 4 good runs: the fifth (";
+    assert!(ended.err.contains(reason), "{}", ended.err);
     assert_eq!(
         trial.count_lines("count"),
         6,

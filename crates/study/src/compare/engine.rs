@@ -412,6 +412,7 @@ impl<'a> Engine<'a> {
 
     fn note_failure(&mut self, arm: usize, failure: RunFailure) {
         let name = &self.plan.arms[arm].name;
+        let failure = failure.after(self.arms[arm].run_count());
         self.failures.push(format!("{name}: {failure}"));
         self.arms[arm].invalid = Some(failure.to_string());
     }

@@ -139,14 +139,21 @@ fn describe_failure(record: &Comparison) -> String {
     }
 }
 
-/// The arm's command with its input, wherever it runs.
+/// The arm's command with its input, wherever it runs; repeated until it fails if it rarely does.
 fn read_output_of(arm: &Arm) -> CommandRecord {
     let line = shell::line(&arm.command);
-    CommandRecord {
-        what: "to read its output".to_owned(),
-        line: match &arm.workload.input {
-            Some(input) => format!("{line} < {}", shell::word(input)),
-            None => line,
+    let line = match &arm.workload.input {
+        Some(input) => format!("{line} < {}", shell::word(input)),
+        None => line,
+    };
+    match arm.runs.iter().any(|run| !is_failure(run)) {
+        true => CommandRecord {
+            what: "to see it fail".to_owned(),
+            line: format!("while {line}; do :; done"),
+        },
+        false => CommandRecord {
+            what: "to read its output".to_owned(),
+            line,
         },
     }
 }

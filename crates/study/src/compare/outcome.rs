@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::plan::CompanionMetric;
 use crate::throttling::Stops;
+use pinwise_format::count;
 use pinwise_machine::{
     Binding, CommandRunner, Coverage, End, MachineError, Output, Request, Run, RunSetting,
 };
@@ -35,6 +36,11 @@ pub(super) struct ArmState {
 impl ArmState {
     pub(super) const fn is_valid(&self) -> bool {
         self.invalid.is_none() && !self.eliminated
+    }
+
+    /// Its runs so far, warm-up included.
+    pub(super) const fn run_count(&self) -> usize {
+        self.runs.len() + self.other_runs.len()
     }
 
     pub(super) fn keep(&mut self, run: RunRecord) {
@@ -307,6 +313,14 @@ impl RunFailure {
             hint,
             stderr,
         })
+    }
+
+    /// The failure after this number of runs of the same command that succeeded.
+    pub(super) fn after(mut self, runs: usize) -> Self {
+        if runs > 0 {
+            self.reason += &format!(" after {}", count(runs, "good run"));
+        }
+        self
     }
 
     /// The failure for commands that lack the options of `compare`.
