@@ -12,7 +12,10 @@ const POLLED: TraceRecord = {
   tier: 'proc',
   totals: { life_s: 1, cpu_s: 0.7 },
   waits: { total_s: 0.2 },
-  answer: { sentence: '', advice: `What it runs: pinwise profile. ${which}` },
+  answer: {
+    sentence: '',
+    advice: `See where its CPU time goes: pinwise profile. ${which}`,
+  },
   findings: [
     { check: 'queued', advice: which },
     { check: 'lock_waits', evidence: { seconds: 0.06 } },
@@ -43,7 +46,9 @@ test('the time of threads is divided, and what is left is blocked', () => {
 });
 
 test('advice that goes on from its finding is not shown without it', () => {
-  expect(shape.adviceOf(POLLED)).toBe('What it runs: pinwise profile.');
+  expect(shape.adviceOf(POLLED)).toBe(
+    'See where its CPU time goes: pinwise profile.',
+  );
 });
 
 test('a thread names the place of its lock', () => {

@@ -23,12 +23,12 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
                 true => find_advice(record, "lock_waits"),
                 false => advised,
             };
-            let profile = advise_profile(record, "it runs", "");
+            let profile = advise_profile(record, "its", "");
             let said: Vec<String> = first.into_iter().chain(profile).collect();
             return said.join(" ");
         }
         _ if advised.is_some() => None,
-        Cause::Work => advise_profile_or_spin(record, "it runs", ""),
+        Cause::Work => advise_profile_or_spin(record, "its", ""),
         Cause::OneThread(thread) | Cause::BusyThread(thread) => {
             // Children are profiled by themselves.
             let is_own = matches!(record.source, TraceSource::Process { pid, .. } if thread.process == Some(pid));
@@ -36,7 +36,7 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
                 true => format!(" --thread {}", thread.thread),
                 false => String::new(),
             };
-            advise_profile_or_spin(record, "that thread runs", &option)
+            advise_profile_or_spin(record, "that thread's", &option)
         }
         Cause::Turns => advise_on_threads(record),
         Cause::Starting(_) => advise_on_starts(record),
@@ -96,7 +96,7 @@ fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<
         _ if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         // Who cannot stop others can still shorten what it does itself.
         QueuedBy::Others if !never_blocks(record) && times.ran_s >= RUNS * times.all_s() => {
-            advise_profile(record, "it runs itself", "")
+            advise_profile(record, "its own", "")
         }
         _ => advise_spin_attach(record),
     }
@@ -112,28 +112,28 @@ fn advise_on_starts(record: &TraceRecord) -> Option<String> {
 
 /// What to do about threads that wait for each other.
 fn advise_on_threads(record: &TraceRecord) -> Option<String> {
-    advise_runtime(record).or_else(|| advise_profile(record, "they run", ""))
+    advise_runtime(record).or_else(|| advise_profile(record, "their", ""))
 }
 
 fn advise_on_wait(record: &TraceRecord, times: &Times, what: &BlockedIn) -> Option<String> {
     match (what, find_server(record, what)) {
         (BlockedIn::Condition | BlockedIn::Lock, _) => advise_on_threads(record),
         (BlockedIn::Child, _) if times.ran_s < RUNS * times.all_s() => advise_calls(record),
-        (BlockedIn::Child, _) => advise_profile(record, "its children run", ""),
+        (BlockedIn::Child, _) => advise_profile(record, "its children's", ""),
         (_, Some(server)) if is_local_socket(server) => Some(format!(
             "Look at the program that answers at {server}, which is named by: ss -xlp src {server}"
         )),
         (_, Some(server)) => Some(format!(
             "Look at what answers at {server}; the connections: ss -tunp dst {server}"
         )),
-        (_, None) if runs_requests(record, times, what) => advise_profile(record, "it runs", ""),
+        (_, None) if runs_requests(record, times, what) => advise_profile(record, "its", ""),
         (_, None) => advise_waits(record),
     }
 }
 
 /// How to see what runs, and whether it spins if that may be.
-fn advise_profile_or_spin(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
-    let profile = advise_profile(record, what, options)?;
+fn advise_profile_or_spin(record: &TraceRecord, whose: &str, options: &str) -> Option<String> {
+    let profile = advise_profile(record, whose, options)?;
     Some(match record.source.target() {
         Some(target) if never_blocks(record) => {
             format!("{profile}; whether it spins: pinwise spin attach {target}")
@@ -158,7 +158,9 @@ fn write_taskset(record: &TraceRecord) -> Option<String> {
     Some(format!("taskset -a -cp 0-{last} {pid}"))
 }
 
-fn advise_profile(record: &TraceRecord, what: &str, options: &str) -> Option<String> {
+fn advise_profile(record: &TraceRecord, whose: &str, options: &str) -> Option<String> {
     let target = record.source.target()?;
-    Some(format!("What {what}: pinwise profile {target}{options}"))
+    Some(format!(
+        "See where {whose} CPU time goes: pinwise profile {target}{options}"
+    ))
 }

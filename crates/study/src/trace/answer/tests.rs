@@ -198,7 +198,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
         "Limited by one thread: dispatch (20) ran 75.0 % and waited for a CPU 24.0 % of the time; \
          the others mostly waited for work or another thread at \
          update_table().",
-        "What that thread runs: pinwise profile --pid 7",
+        "See where that thread's CPU time goes: pinwise profile --pid 7",
     );
     check(
         &dispatcher(2.0, 2.9, &[(BlockedIn::Mutex, 50)]),
@@ -213,7 +213,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
         &dispatcher(4.9, 0.0, &[(BlockedIn::Pipe, 50)]),
         "One thread is busy all the time: dispatch (20) ran 98.0 % of the time; the others mostly \
          waited for a pipe at update_table().",
-        "What that thread runs: pinwise profile --pid 7 --thread 20",
+        "See where that thread's CPU time goes: pinwise profile --pid 7 --thread 20",
     );
     // It waits as well.
     assert!(!is_of_one(&dispatcher(
@@ -245,7 +245,7 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
         "Ran one thread at a time (0.95 CPUs in all), each waiting for the others: its threads spent \
          83.2 % of their time waiting for work or another thread at update_table(), 15.8 % running \
          and 1.0 % waiting for a CPU.",
-        "What they run: pinwise profile --pid 7",
+        "See where their CPU time goes: pinwise profile --pid 7",
     );
     // Where they wait says it, too.
     let mut record = turns(None, "0-1", BlockedIn::Condition, 0.3);
@@ -287,7 +287,7 @@ fn threads_of_which_one_runs_at_a_time_take_turns() {
         "Mostly waits for work or another thread at \
          update_table(): its threads spent 78.2 % of their time waiting for it, 15.8 % running and \
          6.0 % waiting for a CPU.",
-        "What they run: pinwise profile --pid 7",
+        "See where their CPU time goes: pinwise profile --pid 7",
     );
 }
 
@@ -362,7 +362,7 @@ fn a_child_that_does_the_work_is_what_its_parent_waits_for() {
         &trace(&[life(7, "main", 0.0, &[(BlockedIn::Child, 50)]), child]),
         "Limited by one thread: gzip (20) ran 60.0 % and waited for a CPU 36.0 % of the time; the \
          others mostly waited for a child process at update_table().",
-        "What that thread runs: pinwise profile --pid 7",
+        "See where that thread's CPU time goes: pinwise profile --pid 7",
     );
 }
 
@@ -440,7 +440,7 @@ fn a_server_that_runs_requests_is_profiled() {
         &record,
         "Waits for requests by clients of port 6379: it spent 58.0 % of its time waiting for them \
          and 42.0 % running.",
-        "What it runs: pinwise profile --pid 7",
+        "See where its CPU time goes: pinwise profile --pid 7",
     );
 }
 
@@ -450,8 +450,7 @@ fn one_thread_that_never_blocks_may_spin() {
     record.threads[0].preemptions = record.threads[0].switches;
     conclude(&mut record);
     let advice = &record.answer.as_ref().unwrap().advice;
-    let wanted =
-        "What it runs: pinwise profile --pid 7; whether it spins: pinwise spin attach --pid 7";
+    let wanted = "See where its CPU time goes: pinwise profile --pid 7; whether it spins: pinwise spin attach --pid 7";
     assert_eq!(advice, wanted);
 }
 

@@ -33,7 +33,8 @@ fn waits_for_cpus_that_others_use_are_named_beside_the_program_s_own_work() {
     let alone = judge(0.0);
     let start = "Limited by its own work, and short of CPUs for its own threads: its threads ";
     assert!(alone.sentence.starts_with(start), "{alone:?}");
-    let advice = "Fewer threads may be as fast. What it runs: pinwise profile --pid 7";
+    let advice =
+        "Fewer threads may be as fast. See where its CPU time goes: pinwise profile --pid 7";
     assert_eq!(alone.advice, advice);
 }
 
