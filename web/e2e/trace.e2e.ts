@@ -226,7 +226,7 @@ test('a damaged address shows the whole trace', async () => {
   const { page } = await openTrace(report, {
     hash: '#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2',
   });
-  expect(await windowText(page)).toMatch(/^The whole trace, /);
+  expect(await windowText(page)).toBe('');
   expect(await page.locator('.timeline .found').innerText()).toBe('');
 });
 
@@ -320,6 +320,8 @@ test.each([
     const { page } = await openTrace(writePackedPage());
     await page.getByLabel('Colour by').selectOption(by);
     await expect.poll(() => page.url()).toContain(`colour=${by}`);
+    const zoom = page.getByRole('button', { name: 'Zoom in' });
+    for (let times = 0; times < 5; times += 1) await zoom.click();
     const legend = page.locator('.timeline .legend');
     expect(await legend.innerText()).toContain(words);
     expect(
@@ -330,6 +332,19 @@ test.each([
     ).not.toBeNull();
   },
 );
+
+test('the legend names threads only where their colours show', async () => {
+  const { page } = await openTrace(writePackedPage());
+  const legend = page.locator('.timeline .legend');
+  const names = async (): Promise<boolean> =>
+    (await legend.innerText()).includes('worker-');
+  await expect.poll(names).toBe(false);
+  const zoom = page.getByRole('button', { name: 'Zoom in' });
+  for (let times = 0; times < 5; times += 1) await zoom.click();
+  await expect.poll(names).toBe(true);
+  await page.getByRole('button', { name: 'Whole trace' }).click();
+  await expect.poll(names).toBe(false);
+});
 
 test('slices are coloured by last-level cache with a topology of the machine', async () => {
   const workspace = new Workspace();

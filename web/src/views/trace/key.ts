@@ -62,9 +62,11 @@ export function legend(
   scene: Scene,
   state: State,
   colours: Theme,
+  hasHues: boolean,
 ): HTMLElement | null {
-  const entries = legendEntries(scene, state, colours);
-  const marks = state.rows === 'cpus' ? cpuMarks(scene, state, colours) : [];
+  const entries = hasHues ? legendEntries(scene, state, colours) : [];
+  const marks =
+    state.rows === 'cpus' ? cpuMarks(scene, state, colours, hasHues) : [];
   if (entries.length === 0 && marks.length === 0) return null;
   const most = chosenColouring(state) === 'thread' ? MAX_THREADS : MAX_ENTRIES;
   return h(
@@ -77,11 +79,19 @@ export function legend(
 }
 
 /** The marks that CPU rows of this trace have. */
-function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
+function cpuMarks(
+  scene: Scene,
+  state: State,
+  colours: Theme,
+  hasHues: boolean,
+): HTMLElement[] {
   const mark = (words: string): HTMLElement => h('span', words);
   return [
     scene.slices && chosenColouring(state) === 'thread'
-      ? swatch(colours.series[0]!, 'share of time, of narrow slices')
+      ? swatch(
+          colours.series[0]!,
+          `share of time${hasHues ? ', of narrow slices' : ''}`,
+        )
       : null,
     scene.waits?.count ? swatch(colours.worse, 'strip above: queued') : null,
     knowsOthers(scene) ? mark('hatched: other programs') : null,

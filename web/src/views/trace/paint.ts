@@ -11,7 +11,7 @@ import { rowName, roundTicks } from './scene';
 
 /** Paints frames, and keeps what is costly to build between them. */
 export class Painter {
-  private readonly rows = new RowPainter();
+  readonly rows = new RowPainter();
   private raster: Raster | null = null;
   private painted: readonly unknown[] = [];
 
@@ -97,14 +97,19 @@ function drawAxis(context: CanvasRenderingContext2D, frame: Frame): void {
         ),
     ),
   );
+  const end = seconds(window.to * 1e-9, digits);
+  const room = width - 3 - context.measureText(end).width;
   for (const time of steps) {
     const x = gutter + (time - window.from) * scale;
     context.fillStyle = theme.line;
     context.fillRect(x, AXIS_HEIGHT - 5, 1, frame.height - AXIS_HEIGHT + 5);
     context.fillStyle = theme.muted;
-    if (x + 60 < width)
-      context.fillText(seconds(time * 1e-9, digits), x + 3, AXIS_HEIGHT / 2);
+    const label = seconds(time * 1e-9, digits);
+    if (x + 12 + context.measureText(label).width < room)
+      context.fillText(label, x + 3, AXIS_HEIGHT / 2);
   }
+  context.fillStyle = theme.muted;
+  context.fillText(end, room, AXIS_HEIGHT / 2);
 }
 
 function drawLabels(context: CanvasRenderingContext2D, frame: Frame): void {

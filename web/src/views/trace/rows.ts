@@ -49,6 +49,8 @@ function layOutBand(frame: Frame, ratio: number): Band {
 
 /** Draws rows, and keeps what is costly to build between frames. */
 export class RowPainter {
+  /** Does a visible row distinguish threads by hue? */
+  hasHues = true;
   private summer: ColumnSums | null = null;
   private readonly depth = new Depth();
 
@@ -64,6 +66,7 @@ export class RowPainter {
     )
       this.summer = new ColumnSums(raster.width, keys.count);
     const at = layOutBand(frame, ratio);
+    this.hasHues = false;
     for (const row of visibleRows(frame)) {
       const y = (row * frame.row - frame.scrolled) * ratio;
       drawSeparator(raster, frame, row, y, ratio);
@@ -72,7 +75,9 @@ export class RowPainter {
         continue;
       }
       const columns = this.columns(frame, row, raster.width);
-      const colourOf = hasOneHue(frame, lanes, row, raster.width)
+      const isPlain = hasOneHue(frame, lanes, row, raster.width);
+      this.hasHues ||= !isPlain;
+      const colourOf = isPlain
         ? () => toPixel(frame.theme.series[0]!)
         : (key: number) => palette.pixel(row, key);
       drawBars(raster, columns, colourOf, y, at);

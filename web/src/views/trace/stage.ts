@@ -34,7 +34,13 @@ export class Stage {
     private readonly spacer: HTMLElement,
     private readonly scene: Scene,
     private readonly state: State,
+    /** Called when visible rows begin or cease to distinguish threads by hue. */
+    private readonly onHues: () => void,
   ) {}
+
+  get hasHues(): boolean {
+    return this.painter.rows.hasHues;
+  }
 
   /** The height of the visible part, pixels. */
   get room(): number {
@@ -85,7 +91,9 @@ export class Stage {
       canvas.width = wide;
       canvas.height = high;
     }
+    const { hasHues } = this;
     this.painter.paint(context, this.buildFrame(width, height), ratio);
+    if (hasHues !== this.hasHues) this.onHues();
     // Benchmarks of the page read from here how long a frame took.
     canvas.dataset['frameMs'] = (performance.now() - began).toFixed(2);
     canvas.dataset['frames'] = String(

@@ -50,7 +50,9 @@ export function timeline(
   const address = addressKeeper(place, state, scene.span);
   let tools: Toolbar | null = null;
   let isAsked = false;
-  const stage = new Stage(canvas, scroller, parts.spacer, scene, state);
+  const stage = new Stage(canvas, scroller, parts.spacer, scene, state, () =>
+    handle.sync(),
+  );
   const handle: Handle = {
     scene,
     state,
@@ -77,7 +79,7 @@ export function timeline(
     },
     sync: () => {
       tools?.sync();
-      fill(parts.colours, legend(scene, state, theme()));
+      fill(parts.colours, legend(scene, state, theme(), stage.hasHues));
     },
   };
   const map = minimap(handle);
@@ -130,10 +132,10 @@ export function timeline(
     tools.found,
     parts.status,
     parts.selected,
-    h('figcaption.muted', summary),
     h(
       'details',
       h('summary', 'What marks and keys do'),
+      h('p.muted', summary),
       marksKey(scene),
       h('p.muted', { id: 'timeline-keys' }, KEYS_HELP),
     ),
@@ -208,15 +210,14 @@ function addressKeeper(
   };
 }
 
-/** Describes the visible part of the trace. */
+/** Describes the visible part of the trace; the axis describes the whole one. */
 function describeWindow(scene: Scene, state: State): string {
   const { from, to } = state.window;
-  const whole = seconds(scene.span * 1e-9);
   const part =
     to - from >= scene.span
-      ? `The whole trace, ${whole}`
-      : `${formatMoment(from)} to ${formatMoment(to)}: ${seconds((to - from) * 1e-9)} of ${whole}`;
-  return part + adviseZoom(scene, state);
+      ? ''
+      : `${formatMoment(from)} to ${formatMoment(to)}: ${seconds((to - from) * 1e-9)} of ${seconds(scene.span * 1e-9)}`;
+  return [part, adviseZoom(scene, state)].filter(Boolean).join('; ');
 }
 
 /** Describes the cursor's place. */
@@ -261,7 +262,7 @@ function adviseZoom(scene: Scene, state: State): string {
   const place = thread === null ? undefined : scene.placeOf.get(thread);
   if (place === undefined || rows !== 'cpus') return '';
   return findArrows(scene, place, window) === null
-    ? '; zoom in for the arrows of the followed thread'
+    ? 'zoom in for the arrows of the followed thread'
     : '';
 }
 
