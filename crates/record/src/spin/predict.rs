@@ -7,7 +7,8 @@ use crate::named::open_enum;
 use crate::{Answer, Entry, Header, StoredRecord};
 use pinwise_format::{count_of, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
-use pinwise_spin::prediction::{Hints, PauseCost, Prediction};
+use pinwise_spin::prediction::{Hints, PauseCost, Prediction, find_cliffs};
+use pinwise_spin::table::find_algorithm;
 
 /// Predictions for one processor, or for two to compare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -66,13 +67,33 @@ impl SpinPredictRecord {
         let Some((first, from_ms, to_ms)) = known.filter(|(_, from_ms, _)| *from_ms > 0.0) else {
             return format!("Moving from {from} to {to} changes none of them by a known time.");
         };
-        let cpus = count_of(first.cpus, "CPU", "CPUs");
+        let cpus = self.describe_cpus(&first.algorithm, first.cpus);
         format!(
             "{} is predicted to spin {} on {to} before it parks, instead of {} on {from}, with {cpus}.",
             self.title(&first.algorithm),
             seconds(to_ms * 1e-3),
             seconds(from_ms * 1e-3)
         )
+    }
+
+    /// A number of CPUs, and those with which an algorithm spins as long.
+    fn describe_cpus(&self, id: &str, cpus: u64) -> String {
+        let named = count_of(cpus, "CPU", "CPUs");
+        let Ok(algorithm) = find_algorithm(id) else {
+            return named;
+        };
+        let cliffs = find_cliffs(
+            algorithm,
+            self.processor.pause_ns,
+            1..=cpus.saturating_mul(4),
+        );
+        let first = cliffs.iter().rfind(|at| **at <= cpus).copied();
+        match (first, cliffs.iter().find(|at| **at > cpus)) {
+            (Some(first), Some(next)) if next - first > 1 => {
+                format!("{named} (the same with {first} to {})", next - 1)
+            }
+            _ => named,
+        }
     }
 
     /// The name and id of an algorithm.
@@ -98,7 +119,8 @@ impl SpinPredictRecord {
         let Some((most, ms)) = longest(|one| one.total_ms) else {
             return format!("None of them spins for a known time on {processor}.");
         };
-        let (cpus, time) = (count_of(most.cpus, "CPU", "CPUs"), seconds(ms * 1e-3));
+        let cpus = self.describe_cpus(&most.algorithm, most.cpus);
+        let time = seconds(ms * 1e-3);
         let is_alone = self
             .predictions
             .iter()
@@ -363,17 +385,17 @@ mod tests {
         let mut record: SpinPredictRecord = crate::read(text).unwrap();
         check(
             &mut record,
-            ".NET Framework Monitor (netfx_awarelock) is predicted to spin 246 ms on skylake-sp before it parks, instead of 16.7 ms on broadwell, with 24 CPUs.",
+            ".NET Framework Monitor (netfx_awarelock) is predicted to spin 246 ms on skylake-sp before it parks, instead of 16.7 ms on broadwell, with 24 CPUs (the same with 17 to 49).",
         );
         record.from = None;
         check(
             &mut record,
-            "On skylake-sp with 24 CPUs, .NET Framework Monitor (netfx_awarelock) is predicted to spin longest, 246 ms before it parks; it also checks the lock least often, up to 16.4 ms apart.",
+            "On skylake-sp with 24 CPUs (the same with 17 to 49), .NET Framework Monitor (netfx_awarelock) is predicted to spin longest, 246 ms before it parks; it also checks the lock least often, up to 16.4 ms apart.",
         );
         record.predictions.truncate(1);
         check(
             &mut record,
-            "On skylake-sp with 24 CPUs, .NET Framework Monitor (netfx_awarelock) is predicted to spin for 246 ms before it parks; it checks the lock up to 16.4 ms apart.",
+            "On skylake-sp with 24 CPUs (the same with 17 to 49), .NET Framework Monitor (netfx_awarelock) is predicted to spin for 246 ms before it parks; it checks the lock up to 16.4 ms apart.",
         );
         record.predictions[0].total_ms = None;
         check(
