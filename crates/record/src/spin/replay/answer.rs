@@ -40,9 +40,20 @@ impl SpinReplayRecord {
         let sentence = match described {
             // Contention has no prediction.
             None => self.conclusions.first().cloned().unwrap_or_default(),
-            Some(described) => format!("{}{described}.", describe_few(cells())),
+            Some(described) => {
+                let few = describe_few(cells());
+                format!("{few}{described}{}.", self.describe_wake_up())
+            }
         };
         self.answer = Answer { sentence, advice };
+    }
+
+    /// How late a waiter is that parks: the measure of lateness.
+    fn describe_wake_up(&self) -> String {
+        let wake_s = self.wake_ns.map(|ns| seconds(ns * 1e-9));
+        wake_s.map_or_else(String::new, |time| {
+            format!("; waking a parked thread takes {time}")
+        })
     }
 
     /// The cell of an algorithm with the greatest lateness; what was not measured counts as predicted.
@@ -59,7 +70,10 @@ impl SpinReplayRecord {
         let (cell, late_us) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
         let name_time = |cell: &ReplayCell| match self.experiment {
             ReplayExperiment::Handoff => format!("if held for {} ms", cell.hold_ms),
-            _ => format!("at a delay of {} ms", cell.delay_ms),
+            _ => format!(
+                "if the wait begins {} ms into a hold of {} ms",
+                cell.delay_ms, cell.hold_ms
+            ),
         };
         let compared = one
             .cells
@@ -186,13 +200,19 @@ mod tests {
         let (sentence, given) = conclude(sentence);
         assert_eq!(
             sentence,
-            ".NET Framework Monitor notices a released lock 566 µs late (median at a delay of 5 ms, the worst of 2), 1.2 times the predicted 466 µs."
+            ".NET Framework Monitor notices a released lock 566 µs late (median if the wait begins 5 ms into a hold of 10 ms, the worst of 2), 1.2 times the predicted 466 µs; waking a parked thread takes 36.4 µs."
         );
         assert!(given.ends_with(advice), "{given}");
         let mut record = replayed();
         for (late_us, end) in [
-            (470.0, ", as predicted (466 µs)."),
-            (233.0, ", 50.0 % of the predicted 466 µs."),
+            (
+                470.0,
+                ", as predicted (466 µs); waking a parked thread takes 36.4 µs.",
+            ),
+            (
+                233.0,
+                ", 50.0 % of the predicted 466 µs; waking a parked thread takes 36.4 µs.",
+            ),
         ] {
             let measured = record.algorithms[0].cells[1].measured.as_mut();
             measured.unwrap().lateness_us = late_us;
@@ -201,8 +221,7 @@ mod tests {
         }
         record.algorithms[0].cells[0].predicted.lateness_us = Some(684.0);
         let (sentence, _) = conclude(&mut record);
-        let end =
-            ", 466 µs predicted; predictions are off by up to 3.0 times (at a delay of 2 ms).";
+        let end = ", 466 µs predicted; predictions are off by up to 3.0 times (if the wait begins 2 ms into a hold of 10 ms); waking a parked thread takes 36.4 µs.";
         assert!(sentence.ends_with(end), "{sentence}");
     }
 
@@ -223,7 +242,7 @@ mod tests {
             "{sentence}"
         );
         assert!(
-            sentence.contains("; quick 30.0 µs late (median at"),
+            sentence.contains("; quick 30.0 µs late (median if"),
             "{sentence}"
         );
         assert!(!sentence.contains("middle"), "{sentence}");
@@ -237,7 +256,7 @@ mod tests {
         let (sentence, advice) = conclude(&mut record);
         assert_eq!(
             sentence,
-            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock 566 µs late (1 item at a delay of 5 ms, the worst of 2), 1.2 times the predicted 466 µs."
+            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock 566 µs late (1 item if the wait begins 5 ms into a hold of 10 ms, the worst of 2), 1.2 times the predicted 466 µs; waking a parked thread takes 36.4 µs."
         );
         assert!(advice.contains("--experiment producer-consumer --realtime"));
     }
@@ -250,7 +269,7 @@ mod tests {
         }
         let (sentence, advice) = conclude(&mut record);
         assert!(
-            sentence.ends_with("; predicted, not measured)."),
+            sentence.ends_with("; predicted, not measured); waking a parked thread takes 36.4 µs."),
             "{sentence}"
         );
         assert!(advice.starts_with("Repeat it"), "{advice}");
