@@ -81,6 +81,9 @@ fn a_command_that_always_fails_is_reported_and_not_stored() {
     counted.check_failure(&["exit status 3", "\nfirst\nsecond\n"]);
     let silent = trial.compare(&["--", "false"]);
     silent.check_refused(&["'false' failed with exit status 1"]);
+    // Quotes around a command would end at its own.
+    let quoted = trial.compare(&["--", "false", "a b"]);
+    quoted.check_refused(&["measured: false 'a b' failed with exit status 1"]);
     trial
         .compare(&["--ignore-failure", "--", "false"])
         .check_success();

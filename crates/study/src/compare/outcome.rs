@@ -354,28 +354,33 @@ fn describe_failure(run: &Run, workload: &Workload) -> Option<String> {
         End::Status(_) if workload.success == SuccessRule::AnyStatus => {
             describe_wrong_output(run, workload)
         }
-        End::Status(status) => Some(format!("'{command}' failed with exit status {status}")),
-        End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
+        End::Status(status) => Some(format!("{command} failed with exit status {status}")),
+        End::Signal(signal) => Some(format!("{command} was killed by signal {signal}")),
         End::TimedOut => {
             let limit = workload.timeout.unwrap_or_default().as_secs_f64();
             Some(format!(
-                "'{command}' took longer than its time-out of {limit} s and was killed"
+                "{command} took longer than its time-out of {limit} s and was killed"
             ))
         }
-        End::Interrupted => Some(format!("'{command}' was interrupted")),
+        End::Interrupted => Some(format!("{command} was interrupted")),
         End::NoFigure(why) => Some(why.clone()),
         End::LeftBehind(names) => Some(format!(
-            "'{command}' ended but left processes running ({}); they were killed: run it in the foreground",
+            "{command} ended but left processes running ({}); they were killed: run it in the foreground",
             names.join(", ")
         )),
     }
 }
 
-/// The command; a recipe by its name, since its scripts are long.
+/// The command in quotes, unless it has quotes itself; a recipe by its name, since its scripts are
+/// long.
 fn describe_command(workload: &Workload) -> String {
-    match &workload.recipe {
+    let command = match &workload.recipe {
         Some(recipe) => format!("recipe {recipe}"),
         None => workload.command.to_string(),
+    };
+    match command.contains('\'') {
+        true => command,
+        false => format!("'{command}'"),
     }
 }
 

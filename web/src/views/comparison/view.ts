@@ -113,7 +113,9 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     ]),
     rebuiltOnChange((now) => verdictNotes(now.record, now.lines)),
     chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
-    rebuiltOnChange((now) => [armTables(now.record, now.lines)]),
+    rebuiltOnChange((now) => [
+      hasRuns(now.lines) && armTables(now.record, now.lines),
+    ]),
     highlight,
     time,
     chartPart('Spread', (now) => spreadPlan(now.record, now.lines)),
