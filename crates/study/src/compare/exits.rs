@@ -11,6 +11,9 @@ use pinwise_record::{
 
 /// The most exit statuses in a sentence.
 const MAX_STATUSES: usize = 3;
+/// How to accept a status that is no failure.
+const ACCEPT: &str =
+    "If that status means success, end the command with `|| true` (with --shell sh).";
 
 fn is_failure(run: &RunRecord) -> bool {
     run.exit.is_some_and(|exit| exit != 0)
@@ -55,7 +58,7 @@ pub(super) fn check_exits(record: &Comparison) -> Option<Finding> {
             "exit_statuses",
             Severity::Warning,
             format!("{many} exited with status {statuses}."),
-            "The command may have failed: run it once and read its output.",
+            format!("The command may have failed: run it once and read its output. {ACCEPT}"),
         )
         .with_weight(8)
         .with_evidence("runs", failed),
@@ -94,7 +97,7 @@ pub(super) fn withhold_failed(record: &mut Comparison) {
         VerdictKind::Timed => format!("{}. {}", capitalise(&failed), verdict.sentence),
         _ => format!("No recommendation: {failed}. {}", verdict.sentence),
     };
-    verdict.advice = String::new();
+    verdict.advice = ACCEPT.to_owned();
     verdict.commands = commands.into_iter().collect();
     verdict.not_recommended = Some(NotRecommended::Failed);
 }
@@ -214,6 +217,7 @@ mod tests {
         let start = format!("No recommendation: all {all} runs exited with status 1. ");
         assert!(record.verdict.sentence.starts_with(&start));
         assert_eq!(record.verdict.commands[0].line, "pigz -p 8 -k access.log");
+        assert!(record.verdict.advice.contains("`|| true`"));
         assert!(record.recommended_arm().is_none());
 
         let mut record = example();
