@@ -9,6 +9,7 @@ import {
   change,
   count,
   digits,
+  formatMoments,
   fixed,
   joinUnits,
   nanoseconds,
@@ -67,4 +68,15 @@ test('a line never breaks between a number and its unit', () => {
 test('numbers before other words may end a line', () => {
   for (const text of ['CPU 0 so far', '2 sends', '5 Bytes', '3 hosts', '1 %x'])
     expect(joinUnits(text)).toBe(text);
+});
+
+test('moments in the same minute have seconds', () => {
+  const moment = formatMoments([
+    '2026-11-22T19:17:05Z',
+    '2026-11-22T19:17:41Z',
+    '2026-11-22T19:18:00Z',
+    '2026-11-22T19:18:00Z',
+  ]);
+  expect(moment('2026-11-22T19:17:05Z')).toBe('2026-11-22 19:17:05');
+  expect(moment('2026-11-22T19:18:00Z')).toBe('2026-11-22 19:18');
 });

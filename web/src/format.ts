@@ -1,6 +1,8 @@
 // Numbers in words. `src/format.rs` has the same functions; both are tested on
 // tests/data/formats.json.
 
+import { tally } from './lists';
+
 type Maybe = number | null | undefined;
 
 const NONE = '–';
@@ -157,6 +159,18 @@ function hundredths(share: number): string {
 export function minute(time: string): string {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)/.exec(time);
   return match ? `${match[1]} ${match[2]}` : time;
+}
+
+/** Writes moments as `minute` does, to the second where others are in the same minute. */
+export function formatMoments(
+  times: readonly string[],
+): (time: string) => string {
+  const minutes = tally([...new Set(times)].map(minute));
+  const shared = new Set(
+    minutes.filter(([, many]) => many > 1).map(([one]) => one),
+  );
+  return (time) =>
+    minute(time) + (shared.has(minute(time)) ? time.slice(16, 19) : '');
 }
 
 /** A number of things: "1,234". */

@@ -6,12 +6,12 @@ import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { type NamedCommand, commandList } from '../../headline';
 import { filterMap } from '../../lists';
-import { count, minute, quantity, withSpan } from '../../format';
+import { count, formatMoments, minute, quantity, withSpan } from '../../format';
 import { items } from '../../fields';
 import { seriesLook } from '../../plot';
 import { wholeTicks } from '../../scales';
 import type { GateRecord } from '../../records';
-import type { Entry, Listing } from '../../source';
+import type { Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
 import { commitsPart } from './commits';
@@ -336,6 +336,7 @@ function overTimePlan(
   const [start, end] = wholeRange(data);
   const inOrder = [...all].sort((a, b) => a.time - b.time);
   const isBurst = end - start < BURST_MS && data.hosts.length === 1;
+  const moment = formatMoments(all.map(({ entry }) => entry.time));
   const placeOf = new Map(
     data.hosts.flatMap(({ points }) => {
       if (isBurst) return inOrder.map(({ entry }, at) => [entry.id, at + 1]);
@@ -399,7 +400,7 @@ function overTimePlan(
           low: point.figure.low,
           high: point.figure.high,
           sign: all.length <= MAX_VERDICT_SIGNS ? signOf(point.entry) : '',
-          tooltip: describePoint(point),
+          tooltip: describePoint(point, moment),
           pick: () => page.go(recordHref(point.entry.id)),
         })),
       })),
@@ -420,7 +421,7 @@ function overTimePlan(
         .reverse()
         .sort((a, b) => b.time - a.time)
         .map((point) => [
-          link(point.entry),
+          recordLink(point.entry.id, moment(point.entry.time)),
           point.entry.host,
           figureText(point.figure.value, unit),
           quantity(point.figure.low, unit),
@@ -431,11 +432,11 @@ function overTimePlan(
   };
 }
 
-const link = (entry: Entry): HTMLElement =>
-  recordLink(entry.id, minute(entry.time));
-
-function describePoint({ entry, figure }: Point): string {
+function describePoint(
+  { entry, figure }: Point,
+  moment: (time: string) => string,
+): string {
   const { value, low, high, unit } = figure;
   const said = withSpan(value, low, high, (v) => figureText(v, unit));
-  return `${entry.host}, ${minute(entry.time)}\n${said}\n${formatVerdict(entry)}`.trim();
+  return `${entry.host}, ${moment(entry.time)}\n${said}\n${formatVerdict(entry)}`.trim();
 }

@@ -18,6 +18,7 @@ import {
   formatVerdict,
   historyPoints,
   spreadTimes,
+  type NewVerdict,
   type Point,
   type Question,
 } from './shape';
@@ -38,6 +39,8 @@ export function questionTable(
 ): HTMLElement | null {
   const all = findQuestions(entries);
   if (all.length === 0) return null;
+  const changed = filterMap(all, ({ points }) => findNewVerdict(points));
+  const [newest] = changed.sort((a, b) => b.after.time - a.after.time);
   const table = (shown: readonly Question[]): HTMLElement =>
     tableElement({
       caption:
@@ -48,7 +51,7 @@ export function questionTable(
         'Over time',
         ...numberColumns('Newest', 'Before', 'Records'),
       ],
-      rows: shown.map((question) => questionRow(question, source)),
+      rows: shown.map((question) => questionRow(question, source, newest)),
     });
   const first = table(all.slice(0, ROWS_AT_FIRST));
   const button = h(
@@ -61,8 +64,6 @@ export function questionTable(
     },
     `Show ${all.length - ROWS_AT_FIRST} more`,
   );
-  const changed = filterMap(all, ({ points }) => findNewVerdict(points));
-  const [newest] = changed.sort((a, b) => b.after.time - a.after.time);
   return h(
     'section.questions',
     { aria: { label: 'Questions over time' } },
@@ -76,7 +77,12 @@ export function questionTable(
 
 const askedHistories = new Map<string, Promise<GateHistory | null>>();
 
-function questionRow(question: Question, source: Source): TableCell[] {
+/** The verdict that is the headline is not repeated. */
+function questionRow(
+  question: Question,
+  source: Source,
+  headline: NewVerdict | undefined,
+): TableCell[] {
   const { subject, host, figure, points } = question;
   const [before, newest] = points.slice(-2) as [
     (typeof points)[0],
@@ -86,13 +92,14 @@ function questionRow(question: Question, source: Source): TableCell[] {
   const own = formatAddress({ subject, host: newest.entry.host });
   // Figures of a gate are changes themselves, of which a ratio means nothing.
   const isGate = subject.startsWith('gate · ');
+  const changed = findNewVerdict(points);
   const hasRatio = unit !== '%' && before.figure.value !== 0;
   const [verdict, line, last, former] = [
     h(
       'span',
-      isGate
+      isGate || (changed && changed.after === headline?.after)
         ? formatVerdict(newest.entry)
-        : (findNewVerdict(points)?.sentence ??
+        : (changed?.sentence ??
             `${figure} on ${host}: ${describeTrend(points)}`),
     ),
     // Two points show no course.

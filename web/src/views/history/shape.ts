@@ -8,7 +8,13 @@ import type {
   GateHistory,
   CommitRange,
 } from '../../source';
-import { change, minute, quantity, span, wholeNumber } from '../../format';
+import {
+  change,
+  formatMoments,
+  quantity,
+  span,
+  wholeNumber,
+} from '../../format';
 import { filterMap, groupBy, tally } from '../../lists';
 import type { NamedCommand } from '../../headline';
 import { shellWords } from '../../words';
@@ -195,6 +201,7 @@ export function describeTrend(points: readonly Point[]): string {
   const now = points.at(-1)?.figure;
   if (!first || !now || points.length < 2) return 'measured once';
   const textOf = ({ value }: Figure): string => figureText(value, now.unit);
+  const moment = formatMoments(points.map(({ entry }) => entry.time));
   const isBelow = (a: Figure, b: Figure): boolean =>
     isExact(a) && isExact(b)
       ? a.value < b.value
@@ -206,8 +213,8 @@ export function describeTrend(points: readonly Point[]): string {
     .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));
   // A change that is smaller than the digits shown would read as none.
   return before && textOf(before.figure) !== textOf(now)
-    ? `changed from ${textOf(before.figure)} to ${textOf(now)} since ${minute(before.entry.time)}`
-    : `no change shown since ${minute(first.entry.time)}`;
+    ? `changed from ${textOf(before.figure)} to ${textOf(now)} since ${moment(before.entry.time)}`
+    : `no change shown since ${moment(first.entry.time)}`;
 }
 
 /** The most frequent one; undefined without any. */
@@ -274,13 +281,14 @@ export function findNewVerdict(points: readonly Point[]): NewVerdict | null {
     does !== (before.entry.best === arm)
       ? `${arm} ${does ? 'now' : 'no longer'} beats ${base}`
       : `The verdict on ${arm} changed`;
+  const moment = formatMoments(points.map(({ entry }) => entry.time));
   const [from, to] = [before, after].map(({ figure }) =>
     figureText(figure.value, '%'),
   );
   return {
     before,
     after,
-    sentence: `${what} since ${minute(after.entry.time)}: from ${from} to ${to}`,
+    sentence: `${what} since ${moment(after.entry.time)}: from ${from} to ${to}`,
   };
 }
 

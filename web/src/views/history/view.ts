@@ -2,7 +2,7 @@
 // to compare, a question's figures over time.
 
 import { fill, h, visible } from '../../dom';
-import { count, minute } from '../../format';
+import { count, formatMoments } from '../../format';
 import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { commandLine, recordHref, shellWords } from '../../words';
@@ -344,8 +344,9 @@ function recordTable(held: HistoryState): HTMLElement {
     ...(hasTags ? ['Tags'] : []),
   ];
   const folded = foldParts(held.listing.records, held.filter.tag);
+  const moment = formatMoments(folded.map(({ entry }) => entry.time));
   const rows = folded.flatMap(({ entry, others, tag }) => [
-    recordRow(held, entry, canCompare, hasTags),
+    recordRow(held, entry, moment(entry.time), canCompare, hasTags),
     ...(tag === undefined
       ? []
       : [
@@ -389,6 +390,7 @@ const othersRow = (others: string, tag: string, columns: number): HTMLElement =>
 function recordRow(
   held: HistoryState,
   entry: Entry,
+  moment: string,
   canCompare: boolean,
   hasTags: boolean,
 ): HTMLElement {
@@ -402,7 +404,7 @@ function recordRow(
     checked: held.chosen.has(entry.id),
     data: { id: entry.id },
     aria: {
-      label: `Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`,
+      label: `Compare ${entry.title}, ${entry.host}, ${moment}`,
     },
   });
   box.addEventListener('change', () => {
@@ -417,7 +419,7 @@ function recordRow(
     'tr',
     { role: 'row', class: entry.complete ? '' : 'unfinished' },
     canCompare && h('td', { role: 'cell', class: 'pick' }, box),
-    h('td', { role: 'cell', class: 'when' }, minute(entry.time)),
+    h('td', { role: 'cell', class: 'when' }, moment),
     cell(visible(nameKind(entry.schema))),
     cell(h('a', { href: formatAddress({ host: entry.host }) }, entry.host)),
     h(
@@ -481,6 +483,7 @@ function showCompare(held: HistoryState): void {
     );
     return;
   }
+  const moment = formatMoments([a.time, b.time]);
   const link = h(
     'a',
     { href: `#/diff/${encodeURIComponent(a.id)}/${encodeURIComponent(b.id)}` },
@@ -494,7 +497,7 @@ function showCompare(held: HistoryState): void {
       link,
       h(
         'span.muted',
-        `: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`,
+        `: ${moment(a.time)} ${a.host} with ${moment(b.time)} ${b.host}`,
       ),
     ),
   );
