@@ -3,7 +3,7 @@
 import { h } from '../../dom';
 import { change, count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
-import { outlierGlyph, toHeat, colourStrength } from './heat';
+import { colourStrength, isWorse, outlierGlyph, toHeat } from './heat';
 import { mapNumber } from '../../numbers';
 import type { Outlier, Report } from './record';
 
@@ -49,7 +49,7 @@ export function heatMap(
         : null;
     });
     table.replaceChildren(...bodies.filter((body) => body !== null));
-    note.textContent = `▼ below the median of its group, ▲ above, ≠ another setting; the darker, the further.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
+    note.textContent = `▼ below the median of its group, ▲ above, ≠ another setting; orange is worse, blue better, the darker, the further.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a node to filter.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;
@@ -124,7 +124,7 @@ function cellElement(outlier: Outlier | null): HTMLElement {
   const cell = h(
     'td',
     {
-      class: `named ${strength === null ? 'setting' : strength < 0 ? 'lower' : 'higher'}`,
+      class: `named ${strength === null ? 'setting' : isWorse(outlier) ? 'worse' : 'better'}`,
       tabIndex: -1,
     },
     h(

@@ -78,6 +78,13 @@ const firstCell = (row: HeatRow): number =>
 export const colourStrength = ({ z }: Outlier): number | null =>
   mapNumber(z, (far) => Math.max(-1, Math.min(1, far / FULL_COLOUR_Z)));
 
+/** Is more of a figure better? Of a rate it is. */
+const isRate = (unit: Maybe<string>): boolean => /(\/s|Hz)$/.test(unit ?? '');
+
+/** Is the node worse than its group: slower, or with a lower rate? */
+export const isWorse = ({ z, unit }: Outlier): boolean =>
+  (z ?? 0) < 0 === isRate(unit);
+
 /** ▲ above its group, ▼ below it, ≠ for a setting. */
 export const outlierGlyph = (outlier: Outlier): string =>
   isSetting(outlier)

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { outlierGlyph, toHeat, colourStrength } from './heat';
+import { colourStrength, isWorse, outlierGlyph, toHeat } from './heat';
 import { readReport, type Outlier } from './record';
 import {
   pText,
@@ -289,6 +289,17 @@ describe('the map of a report', () => {
       [undefined, [['n1', '▲  ▼']]],
     ]);
     expect(made.outliers.map(colourStrength)).toEqual([1, -1, null]);
+  });
+
+  test('colours a lower rate and a longer time as worse', () => {
+    const [rate, time] = report({
+      outliers: [
+        outlier('n1', 'bandwidth', { z: -9, unit: 'GB/s' }),
+        outlier('n1', 'latency', { z: -9, unit: 'ns' }),
+      ],
+      common: [],
+    }).outliers;
+    expect([rate!, time!].map(isWorse)).toEqual([true, false]);
   });
 
   test('draws as many columns as fit, and counts the others', () => {
