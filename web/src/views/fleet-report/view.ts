@@ -8,7 +8,7 @@ import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { texts } from '../../fields';
 import { finite, mapNumber } from '../../numbers';
-import { findingsPart, splitVerdict } from '../../method';
+import { adviceLine, findingsPart, splitVerdict } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
@@ -19,7 +19,7 @@ import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import { slurmList } from './hostlist';
 import type { Common, Group, Outlier, Report } from './record';
-import { readReport } from './record';
+import { isSetting, readReport } from './record';
 import type { Link, OutlierFilter } from './shape';
 import {
   pText,
@@ -40,6 +40,9 @@ import { stripChart } from './strips';
 /** Maximum number of groups that are open at first. */
 const MAX_OPEN_GROUPS = 2;
 
+/** Maximum number of settings that are advised to check. */
+const MAX_SETTINGS = 2;
+
 /** Maximum number of outliers with which the table of anomalies is open at first. */
 const MAX_OPEN_TABLES = 10;
 
@@ -50,14 +53,20 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
   const [answer, more] = splitVerdict(
     report.sentence || 'This report has no conclusion.',
   );
+  const settings = report.outliers.filter(isSetting).slice(0, MAX_SETTINGS);
   const element = h(
     'article',
     h('p.verdict', answer),
     missingWords(report) && h('p.state.missing', missingWords(report)),
+    ...settings.map(({ figure, node, setting, typical_setting: typical }) =>
+      adviceLine(
+        `Check ${figure} of ${node}: ${setting ?? '–'}; its peers have ${typical ?? '–'}.`,
+      ),
+    ),
     report.outliers.length > 0 &&
       commandList([
         [
-          'Measure again',
+          settings.length > 0 ? 'Then measure again' : 'Measure again',
           `pinwise fleet submit --nodelist ${shellWords([slurmList(report.outliers.map(({ node }) => node))])} STUDY.toml`,
         ],
       ]),
