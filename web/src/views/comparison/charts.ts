@@ -64,7 +64,10 @@ export function ratioPlan(
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
-  const band = `The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
+  const joint = record.joint
+    ? 'The joint cost of all programs, since placing one may slow another. '
+    : '';
+  const band = `${joint}The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
   // In the order of the verdict: the best arm, what companions change, the others.
   const rank = ([against, own]: [string, RatioLine[]]): number =>
     own.some(isBest) ? 0 : against === ALONE ? 1 : 2;
@@ -79,7 +82,7 @@ export function ratioPlan(
     name: `Change against ${groups.length > 1 ? 'each baseline' : baseline}`,
     summary: `${groups.map(([against, own]) => ratioSummary(own, `${label} against ${against}, ${isUp ? 'right' : 'left'} is better`)).join(' ')}${effect > 0 ? ` ${band}` : ''}`,
     // The rows say the rest.
-    caption: effect > 0 ? band : '',
+    caption: effect > 0 ? band : joint,
     panels: () =>
       groups.map(([against, own]) => ({
         height: 30 * own.length,
