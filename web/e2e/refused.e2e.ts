@@ -25,9 +25,9 @@ describe('what cannot be shown', () => {
     ['#', 'schema is missing', 'truncated', { cut: 1 }],
     ['#', 'cut off or damaged', 'pinwise record report', '{"from":"file","rec'],
     ['#', 'records are missing', 'pinwise record report', '{"from":"file"}'],
-    ['#/record/none', "no record 'none'", 'History', trace],
+    ['#/record/none', "no record 'none'", 'Records', trace],
     ['#/diff/a/b', 'does not compare', 'pinwise record diff a b', trace],
-    ['#/nowhere', "no 'nowhere'", 'history', trace],
+    ['#/nowhere', "no 'nowhere'", 'Records', trace],
   ])('at %s: %s, with what to do', async (hash, message, hint, given) => {
     const file =
       typeof given === 'string'

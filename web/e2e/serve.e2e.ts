@@ -47,7 +47,7 @@ test('a running comparison is drawn as it grows', async () => {
   const workspace = new Workspace();
   const site = await Site.start(workspace);
   const { page, close } = await open(site.address);
-  await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor();
   await page.evaluate(() => document.body.setAttribute('data-kept', 'yes'));
 
   const comparing = beginComparison(workspace, 12);
@@ -116,7 +116,7 @@ test('the file that --open passes to the browser opens the site', async () => {
   );
   const { page, close } = await open(file);
   await page.waitForURL(`${site.address}**`);
-  await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor();
   await close();
   const { stderr } = await site.stop();
   expect(stderr).not.toContain('warning');

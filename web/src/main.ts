@@ -64,7 +64,7 @@ async function start(): Promise<void> {
       },
       'Skip to the content',
     ),
-    header(source),
+    header(),
     main,
     announcer,
   );
@@ -72,7 +72,7 @@ async function start(): Promise<void> {
   void route(page);
 }
 
-function header(source: Source): HTMLElement {
+function header(): HTMLElement {
   const themes: [ThemeChoice, string][] = [
     ['system', 'system'],
     ['light', 'light'],
@@ -92,11 +92,7 @@ function header(source: Source): HTMLElement {
     h(
       'nav',
       { aria: { label: 'Views' } },
-      h(
-        'a',
-        { href: '#/history' },
-        source.kind === 'file' ? 'Records' : 'History',
-      ),
+      h('a', { href: '#/history' }, 'Records'),
       h('a', { href: '#/fleet' }, 'Fleet'),
     ),
     h('label.theme', h('span', 'Theme '), select),
@@ -182,7 +178,7 @@ async function openView(
   if (parts.length > 0 && parts[0] !== 'history') {
     throw new PageError(
       `This page has no '${parts.join('/')}'.`,
-      'The history lists all records.',
+      'All records are under Records.',
     );
   }
   if (parts.length === 0 && page.source.kind === 'file') {

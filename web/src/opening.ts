@@ -105,7 +105,7 @@ function inlinedSource(
     if (place < 0)
       throw new PageError(
         `This report has no record '${id}'.`,
-        'Its records are listed under History.',
+        'The page lists its records under Records.',
       );
     return place;
   };

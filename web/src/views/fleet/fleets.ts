@@ -1,7 +1,7 @@
 // The fleets of a store, the newest first.
 
 import { h } from '../../dom';
-import { count, minute } from '../../format';
+import { count, formatMoments } from '../../format';
 import type { Entry, Source } from '../../source';
 import { commandList } from '../../headline';
 import { splitVerdict } from '../../method';
@@ -102,13 +102,14 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
 const fleetTable = (
   known: readonly KnownFleet[],
   source: Source,
-): HTMLElement =>
-  tableElement({
+): HTMLElement => {
+  const moment = formatMoments(known.map(timeOf));
+  return tableElement({
     caption: 'Newest first',
-    columns: ['Fleet', 'Submitted, UTC', 'Nodes', 'Result', 'History'],
+    columns: ['Fleet', 'Submitted, UTC', 'Nodes', 'Result', 'Records'],
     rows: known.map(({ id, plan, report }) => [
       plan ? recordLink(plan.id, id) : id,
-      minute(plan?.time ?? report?.time ?? ''),
+      moment(timeOf({ id, plan, report })),
       plan?.verdict,
       report
         ? recordLink(report.id, splitVerdict(report.verdict)[0] || 'Report')
@@ -120,8 +121,9 @@ const fleetTable = (
               href: formatAddress({ tag: `fleet:${id}` }),
               aria: { label: `Records of ${id}` },
             },
-            'Records',
+            'All',
           )
         : null,
     ]),
   });
+};

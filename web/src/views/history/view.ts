@@ -253,8 +253,7 @@ async function redrawPlot(held: HistoryState): Promise<void> {
   held.plotted = null;
   held.plot.replaceChildren();
   const { subject } = held.filter;
-  const title = held.page.source.kind === 'file' ? 'Records' : 'History';
-  held.heading.textContent = visible(subject ?? title);
+  held.heading.textContent = visible(subject ?? 'Records');
   document.title = `${held.heading.textContent} · pinwise`;
   if (!subject) return;
   const request = held.lastRequest;
