@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::upkeep::{Collection, FEWER_FAULTS, WORTH_NAMING, sum_page_faults};
 use pinwise_format::{percent, seconds};
-use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
+use pinwise_profile::{Amount, Event, Function, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::{TraceSource, WorkRecord};
 
 /// Smallest share of the CPU time in spin hints that is reported.
@@ -92,11 +92,29 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
         ),
         false => String::new(),
     };
+    let called = find_caller(profile, most)
+        .map_or_else(String::new, |caller| format!(", called by {}", caller.name));
     format!(
-        "{} is spent in {}{beside}{faulting}{collecting}.",
+        "{} is spent in {}{called}{beside}{faulting}{collecting}.",
         describe_share(most.own, total),
         describe_function(most)
     )
+}
+
+/// The function that called another for more than half of its own time; not the C library's, which
+/// starts every program.
+fn find_caller<'p>(profile: &'p Profile, called: &FunctionTime) -> Option<&'p Function> {
+    let nodes = profile.tree.nodes();
+    let mut times: BTreeMap<&Function, u64> = BTreeMap::new();
+    let calls = nodes.iter().filter(|node| node.function == called.function);
+    for (parent, own) in calls.filter_map(|node| Some((node.parent?, node.own))) {
+        *times.entry(&nodes[parent].function).or_default() += own.cpu_ns;
+    }
+    let (caller, time_ns) = times.into_iter().max_by_key(|(_, time_ns)| *time_ns)?;
+    let is_named = matches!(caller.kind, Kind::User | Kind::Kernel)
+        && !caller.is_nameless()
+        && !caller.name.starts_with("__libc_start");
+    (is_named && *caller != called.function && 2 * time_ns > called.own.cpu_ns).then_some(caller)
 }
 
 /// Does the program spin, other than in the collector of its runtime?
@@ -272,6 +290,20 @@ mod tests {
     }
 
     #[test]
+    fn the_hottest_function_is_named_with_its_main_caller() {
+        let scene = Scene::new("/bin/prog").stack(&["main", "add", "strcmp"], 60);
+        let scene = scene.stack(&["main", "find", "strcmp"], 20);
+        let mixed = profile_sentence(scene.stack(&["main", "find", "strcmp"], 60));
+        assert!(
+            mixed.ends_with(" is spent in strcmp, called by find."),
+            "{mixed}"
+        );
+        let scene = Scene::new("/bin/prog").stack(&["_start", "__libc_start_main", "main"], 100);
+        let started = profile_sentence(scene);
+        assert!(started.ends_with(" is spent in main."), "{started}");
+    }
+
+    #[test]
     fn a_large_share_without_symbols_is_explained() {
         let explain = |scene: Scene| {
             explain_missing_symbols(&Profile::from_samples(&[scene.samples], &Bounds::default()))
@@ -340,7 +372,7 @@ mod tests {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
             profile_sentence(scene.stack(&["main"], 40)),
-            "60.0 % of the CPU time (60.0 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
+            "60.0 % of the CPU time (60.0 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100, called by main."
         );
         assert_eq!(
             profile_sentence(Scene::new("/bin/prog")),
