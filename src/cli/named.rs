@@ -138,7 +138,7 @@ fn title_from_fields(schema: &str, body: &str) -> Option<String> {
         "rules" => format!("rules of {}", text("/file")?),
         "top" => format!("top on {}", text("/host")?),
         "topology" => format!("topology of {}", text("/machine/hostname")?),
-        "topology-diff" => format!("{} against {}", text("/between/1")?, text("/between/0")?),
+        "topology-diff" => format!("{} and {}", text("/between/0")?, text("/between/1")?),
         _ => return None,
     })
 }
@@ -154,9 +154,10 @@ fn title_of_file(schema: &str, path: &Path) -> String {
 /// The history entry of a record that cannot be read as its type, from the fields that it has.
 fn entry_from_fields(value: &Value) -> Entry {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let host = match value["host"]["simulated"].as_bool() {
-        Some(true) => &value["host"]["machine_spec"],
-        _ => &value["host"]["hostname"],
+    let host = match &value["host"] {
+        Value::String(_) => &value["host"],
+        host if host["simulated"] == true => &host["machine_spec"],
+        host => &host["hostname"],
     };
     Entry {
         id: text(&value["id"]),

@@ -16,7 +16,7 @@ pub(super) fn describe_most_important(
     let units = [a, b].map(count_units);
     if units[0] != units[1] {
         let [in_a, in_b] = units;
-        return format!("B has {in_b}; A has {in_a}.");
+        return format!("A has {in_a}; B has {in_b}.");
     }
     let known = differences.iter().filter(|one| !one.is_unknown);
     let names: Vec<&str> = known.map(|one| one.name.as_str()).collect();
@@ -77,7 +77,7 @@ mod tests {
         let (small, large) = (record("core:2 pu:1"), record("l3:2 core:4 pu:2"));
         assert_eq!(
             conclude(&small, &large),
-            "B has 16 CPUs, 8 cores and 2 last-level caches; A has 2 CPUs and 2 cores."
+            "A has 2 CPUs and 2 cores; B has 16 CPUs, 8 cores and 2 last-level caches."
         );
         assert_eq!(conclude(&small, &small), "A and B are the same.");
     }

@@ -317,7 +317,7 @@ fn describe_cache_change(
     let [in_a, in_b] = [json!(a.flatten()), json!(b.flatten())];
     let words = Difference::new("cache_size", Some(&name), in_a, in_b, sentence);
     Difference {
-        name: format!("L{level} {kind} cache"),
+        name: format!("L{level} {kind} cache, each"),
         ..words.with_values([shown(a), shown(b)])
     }
 }
