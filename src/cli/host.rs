@@ -42,6 +42,7 @@ pub(super) fn run_doctor(global: &Global, terminal: &Terminal) -> anyhow::Result
         moving: map.as_ref().and_then(describe_moving).map(str::to_owned),
     };
     let mut record = diagnose(&examined);
+    record.started = linux::time_of_day();
     load::name_busiest(&mut record.findings, linux::find_busiest);
     terminal.show(&record, pinwise_report::render_doctor)?;
     Ok(Exit::Done)

@@ -113,7 +113,10 @@ const CHECKS: [(Check, Source, u8); 22] = [
 /// Makes all checks.
 #[must_use]
 pub fn diagnose(examined: &Examined) -> Doctor {
+    let hostname = examined.topology.identity.hostname.as_deref();
     let mut record = Doctor {
+        host: hostname.unwrap_or_default().to_owned(),
+        started: String::new(),
         findings: Vec::new(),
         passed: Vec::new(),
         unavailable: std::collections::BTreeMap::new(),

@@ -89,6 +89,12 @@ impl Finding {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.doctor/1")]
 pub struct Doctor {
+    /// Its hostname; empty if unknown.
+    #[serde(default)]
+    pub host: String,
+    /// When it was examined, RFC 3339 in UTC.
+    #[serde(default)]
+    pub started: String,
     /// The findings.
     pub findings: Vec<Finding>,
     /// Names of checks that found nothing wrong.
