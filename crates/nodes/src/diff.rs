@@ -235,12 +235,21 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
     }
     let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if differing.is_empty() {
-        let possible = changes.iter().flat_map(|change| [change.low, change.high]);
-        let largest = possible.flatten().map(|ratio| ratio.max(1.0 / ratio) - 1.0);
-        return format!(
-            "No change of 1 % or more is confirmed in {}; taken alone, one may have changed by up to {}.",
-            count(figures, "figure"),
-            percent(largest.fold(0.0, f64::max))
+        let confirmed = format!(
+            "No change of 1 % or more is confirmed in {}",
+            count(figures, "figure")
+        );
+        let possible = changes
+            .iter()
+            .flat_map(|change| [(change, change.low), (change, change.high)])
+            .filter_map(|(change, ratio)| Some((change, ratio?.max(1.0 / ratio?) - 1.0)));
+        let largest = possible.max_by(|a, b| a.1.total_cmp(&b.1));
+        return largest.map_or_else(
+            || format!("{confirmed}."),
+            |(FleetFigureChange { step, name, .. }, by)| {
+                let by = percent(by);
+                format!("{confirmed}; taken alone, {step} · {name} may have changed by up to {by}.")
+            },
         );
     }
     let largest: Vec<String> = differing
