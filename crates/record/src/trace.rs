@@ -198,6 +198,9 @@ pub struct TraceTotals {
     pub threads: u64,
     /// Processes seen.
     pub processes: u64,
+    /// Of those, processes that were started during the trace; `null` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_processes: Option<u64>,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
     /// Times a thread left its CPU because it was preempted.

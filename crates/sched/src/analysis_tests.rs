@@ -88,6 +88,23 @@ fn analyse_on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
 }
 
 #[test]
+fn processes_that_existed_before_the_trace_were_not_started_in_it() {
+    let events = [
+        known(1, 1),
+        follow(1),
+        known(5, 5),
+        follow(5),
+        fork_at(1, 1, 2, 1),
+        fork_at(2, 1, 3, 3),
+        fork_at(3, 3, 4, 4),
+        // Of another program.
+        fork_at(4, 9, 10, 10),
+    ];
+    let summary = analyse(SMT, Tier::Bpf.scope(), &events, 10);
+    assert_eq!((summary.processes, summary.started_processes), (4, 2));
+}
+
+#[test]
 fn time_counts_for_the_thread_on_the_cpu() {
     let result = analyse_on_smt(
         vec![

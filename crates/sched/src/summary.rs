@@ -17,6 +17,8 @@ pub struct Summary {
     pub threads: u64,
     /// Number of their processes.
     pub processes: u64,
+    /// Of those, processes that were started during the trace.
+    pub started_processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
     /// Of those, preemptions.

@@ -21,6 +21,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let idle_task_unseen = analysis.find_unseen_idle_tasks();
     analysis.count_up_to_end();
     let (followed, processes) = analysis.threads.counts();
+    let started_processes = analysis.threads.started_processes;
     let scope = analysis.scope;
     let other_programs = analysis.threads.take_other_programs();
     for slot in analysis.threads.living() {
@@ -54,6 +55,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         events: counts.events,
         threads: followed,
         processes,
+        started_processes,
         switches: is_counted.then_some(totals.switches),
         preemptions: is_counted.then_some(totals.preemptions),
         wakeups: scope.has_wakeups.then_some(counts.wakeups),

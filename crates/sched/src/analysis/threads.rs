@@ -50,6 +50,8 @@ pub(super) struct Threads {
     /// Of those, ended threads.
     pub(super) ended: u64,
     processes: BTreeSet<Tid>,
+    /// Of those, processes that were started during the trace.
+    pub(super) started_processes: u64,
     /// Waits of threads that have ended.
     pub(super) waits: PartialWait,
     /// Threads whose events lack a notable part of their activity.
@@ -109,6 +111,8 @@ impl Threads {
         };
         if !std::mem::replace(&mut thread.is_own, true) {
             self.followed += u64::from(!thread.is_back);
+            let is_process = thread.process == Some(thread.tid);
+            self.started_processes += u64::from(thread.was_born && is_process);
             let process = thread.process;
             self.note_process(process);
         }
@@ -162,6 +166,7 @@ impl Threads {
         self.followed = 0;
         self.ended = 0;
         self.processes.clear();
+        self.started_processes = 0;
         self.listed.clear();
         self.left_out = 0;
         self.waits = PartialWait::default();

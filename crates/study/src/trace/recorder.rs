@@ -211,6 +211,7 @@ fn record_totals(summary: &Summary) -> TraceTotals {
     TraceTotals {
         threads: summary.threads,
         processes: summary.processes,
+        started_processes: Some(summary.started_processes),
         switches: summary.switches,
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,

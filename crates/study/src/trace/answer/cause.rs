@@ -31,7 +31,8 @@ const LARGEST_TURN: f64 = 0.6;
 const HINDERED: f64 = 0.25;
 /// A collector that runs for a smaller part of the time holds nobody up.
 const COLLECTS: f64 = 0.2;
-/// Starting a process takes about a millisecond of CPU time: this many a second are a tenth of a CPU.
+/// Starting a process takes about a millisecond of CPU time: this many a second are a tenth of a
+/// CPU. Who keeps several CPUs busy starts as many more.
 const STARTS: f64 = 100.0;
 /// In a shorter trace a few processes are many per second.
 const MIN_STARTING_S: f64 = 0.5;
@@ -212,10 +213,9 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
     if collected_s >= MOST * times.ran_s && collected_s >= COLLECTS * record.elapsed_s {
         return Cause::Collection(collected_s / times.ran_s);
     }
-    // All processes of a command were started during the trace; of a service many exist before.
-    let is_command = matches!(record.source, TraceSource::Command { .. });
-    let started = record.figures.totals.processes as f64 / record.elapsed_s;
-    if is_command && started >= STARTS && record.elapsed_s >= MIN_STARTING_S {
+    let started = record.figures.totals.started_processes.unwrap_or(0) as f64 / record.elapsed_s;
+    let ran = times.ran_s / record.elapsed_s;
+    if started >= STARTS * ran.max(1.0) && record.elapsed_s >= MIN_STARTING_S {
         return Cause::Starting(started);
     }
     if let Some(cause) = find_saturated(record, times).filter(|_| shared.is_none()) {

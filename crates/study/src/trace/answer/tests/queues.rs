@@ -103,10 +103,50 @@ fn a_quota_that_is_used_up_is_named_before_busy_neighbours() {
 }
 
 #[test]
-fn a_command_that_starts_many_processes_is_told_so() {
+fn a_quota_is_named_with_the_command_that_raises_it() {
+    let judge = |file: &str, quota_cpus, ready_s| {
+        let mut life = life(7, "service", 1.0, &[(BlockedIn::Timer, 2)]);
+        life.wait_s = ready_s - 1.0;
+        let mut record = trace(&[life]);
+        record.host.counts.cpus = 8;
+        record.figures.throttled = Some(ThrottledRecord {
+            periods: 50,
+            times: 45,
+            seconds: 8.0,
+            quota: Some(CpuQuotaRecord {
+                file: file.to_owned(),
+                cpus: quota_cpus,
+                period_s: 0.05,
+            }),
+        });
+        conclude(&mut record);
+        let answer = record.answer.unwrap();
+        (answer.sentence, answer.advice)
+    };
+    let (sentence, advice) = judge("/sys/fs/cgroup/box/cpu.max", 0.2, 14.0);
+    let start = "Held back by a CPU quota of 0.2 CPUs (/sys/fs/cgroup/box): ";
+    assert!(sentence.starts_with(start), "{sentence}");
+    let end = ": echo '150000 50000' > /sys/fs/cgroup/box/cpu.max";
+    assert!(advice.ends_with(end), "{advice}");
+    let (sentence, advice) = judge("/sys/fs/cgroup/cpu/web.service/cpu.cfs_quota_us", 1.0, 5.0);
+    let start = "Held back by a CPU quota of 1 CPU (web.service): ";
+    assert!(sentence.starts_with(start), "{sentence}");
+    let end = ": systemctl set-property web.service CPUQuota=200%";
+    assert!(advice.ends_with(end), "{advice}");
+    let (_, advice) = judge("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", 1.0, 100.0);
+    let end = ": echo 400000 > /sys/fs/cgroup/cpu/box/cpu.cfs_quota_us";
+    assert!(advice.ends_with(end), "{advice}");
+}
+
+#[test]
+fn who_starts_many_processes_is_told_so() {
     let mut record = trace(&[life(20, "sh", 1.0, &[(BlockedIn::Pipe, 40)])]);
     record.figures.totals.processes = 4_500;
-    conclude(&mut record);
+    let answer = |record: &mut TraceRecord, started| {
+        record.figures.totals.started_processes = Some(started);
+        conclude(record);
+        record.answer.clone().unwrap()
+    };
     // A service may have had them before.
     let service = record.answer.as_ref().unwrap().sentence.clone();
     assert!(!service.contains("processes"), "{service}");
