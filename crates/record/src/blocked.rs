@@ -12,7 +12,7 @@ open_enum! {
     BlockedIn from pinwise_sched::BlockedIn {
         /// A lock, a condition variable, another thread's end.
         Lock = "lock",
-        /// A mutex.
+        /// A mutex, or a read-write lock.
         Mutex = "mutex",
         /// A condition variable or a semaphore, or another thread's end if it cannot be distinguished.
         Condition = "condition",
@@ -24,6 +24,8 @@ open_enum! {
         Timer = "timer",
         /// A disk or another device, without reacting to signals.
         Disk = "disk",
+        /// A page of its memory, which has to be read or for which memory has to be freed.
+        PageFault = "page-fault",
         /// The other end of a pipe.
         Pipe = "pipe",
         /// The other end of a socket.
@@ -156,12 +158,13 @@ impl BlockedIn {
     pub const fn words(&self) -> &str {
         match self {
             Self::Lock => "a lock, work or another thread (futex)",
-            Self::Mutex => "a lock (mutex)",
+            Self::Mutex => "a lock",
             Self::Condition => "work or another thread (condition variable, semaphore or similar)",
             Self::Thread => "the end of another thread (join)",
             Self::Events => "events (poll, epoll, select)",
             Self::Timer => "a timer (sleep)",
             Self::Disk => "a disk or device",
+            Self::PageFault => "pages of its memory (page faults)",
             Self::Pipe => "a pipe",
             Self::Socket => "a socket",
             Self::Terminal => "a terminal",

@@ -77,10 +77,7 @@ mod tests {
         let joins = [(BlockedIn::Thread, 41), (BlockedIn::Mutex, 22)];
         let joined = [process(7, "job", &joins)];
         let line = describe_blocked(&joined).unwrap();
-        assert_eq!(
-            line,
-            "a lock (mutex) 100 % of 22 looks at its blocked threads"
-        );
+        assert_eq!(line, "a lock 100 % of 22 looks at its blocked threads");
         assert_eq!(describe_blocked(&[process(7, "job", &joins[..1])]), None);
         let server = process(7, "server", &[(BlockedIn::Lock, 3), (BlockedIn::Timer, 1)]);
         assert_eq!(

@@ -16,7 +16,7 @@ pub const DATABASE_LOCK: &str = "a row or table lock of PostgreSQL";
 pub enum BlockedIn {
     /// `futex`: a lock, a condition variable, another thread's end.
     Lock,
-    /// `futex` as a mutex calls it.
+    /// `futex` as a mutex calls it, or a read-write lock.
     Mutex,
     /// `futex` as a condition variable, a semaphore or a wait for a thread's end calls it.
     Condition,
@@ -28,6 +28,8 @@ pub enum BlockedIn {
     Timer,
     /// A disk or another device: uninterruptible.
     Disk,
+    /// Memory of its own that has to be read or freed first: a page fault, uninterruptible.
+    PageFault,
     /// The other end of a pipe.
     Pipe,
     /// The other end of a socket.

@@ -379,6 +379,7 @@ fn describe_wait(record: &TraceRecord, what: &BlockedIn, is_cause: bool) -> Stri
         BlockedIn::Timer if is_cause => "asleep".to_owned(),
         BlockedIn::Stopped => "stopped".to_owned(),
         BlockedIn::Timer => "asleep (timer)".to_owned(),
+        BlockedIn::PageFault if is_cause => "waiting for them".to_owned(),
         BlockedIn::Events | BlockedIn::OtherCall if is_cause => {
             let place = waiters::main_place(&record.blocked, what);
             let is_one = !place.is_empty() && !place.contains(" or ") && !serves(place);

@@ -97,6 +97,9 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
         Some((BlockedIn::Stopped, _)) => Some(format!(
             "Continue it: kill -CONT {pid}, or detach the debugger."
         )),
+        Some((BlockedIn::PageFault, _)) => Some(format!(
+            "Give it more memory, or let it use less; whether it is swapped out: grep VmSwap /proc/{pid}/status; what fills the memory: ps -eo pid,rss,comm --sort -rss | head"
+        )),
         _ if is_at_gil(record) => Some(format!(
             "The lines that hold it: py-spy top --gil --pid {pid}"
         )),
@@ -175,7 +178,7 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
         who => format!(": {who}"),
     };
     let mut sentence = format!(
-        "Threads waited about {} for a lock (mutex){}{who}.",
+        "Threads waited about {} for a lock{}{who}.",
         describe_time(figures, lock_s),
         waiters::name_places(&record.blocked, &BlockedIn::Mutex),
     );

@@ -279,7 +279,7 @@ const TELLING: [(&str, &str); 3] = [
     ("PGSemaphoreLock", "a lightweight lock of PostgreSQL"),
 ];
 
-/// What threads waited for, and where: `a lock (mutex) at add()`.
+/// What threads waited for, and where: `a lock at add()`.
 pub(super) fn describe_wait(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let most = main_place(blocked, what);
     if let Some((_, wait)) = TELLING.iter().find(|(start, _)| most.starts_with(start)) {
@@ -288,6 +288,7 @@ pub(super) fn describe_wait(blocked: &[BlockedRecord], what: &BlockedIn) -> Stri
     let places = name_places(blocked, what);
     match what {
         BlockedIn::Events if !most.is_empty() => most.to_owned(),
+        BlockedIn::OtherCall if !most.is_empty() => format!("the call {most}"),
         // What it is shows there.
         BlockedIn::Condition if !places.is_empty() => format!("work or another thread{places}"),
         _ => format!("{}{places}", what.words()),
@@ -521,7 +522,7 @@ mod tests {
             let workers = vec![worker(8, 9, places), worker(9, 8, places), joiner];
             describe_reasons(&process(workers))
         };
-        let said = "not for want of a CPU: job (2 threads) waited for a lock (mutex)";
+        let said = "not for want of a CPU: job (2 threads) waited for a lock";
         assert_eq!(reasons(&[]), format!("{said} in 100 % of 20 looks"));
         let cases: [(&[(&str, u64)], &str); 4] = [
             (&[("add", 10)], "at add()"),

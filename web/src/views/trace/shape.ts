@@ -204,7 +204,8 @@ export function waitTable(record: TraceRecord): Table | null {
 
 const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   lock: 'a lock, work or another thread (futex)',
-  mutex: 'a lock (mutex)',
+  mutex: 'a lock',
+  'page-fault': 'pages of its memory (page faults)',
   condition:
     'work or another thread (condition variable, semaphore or similar)',
   thread: 'the end of another thread (join)',

@@ -53,6 +53,6 @@ test('advice that goes on from its finding is not shown without it', () => {
 
 test('a thread names the place of its lock', () => {
   expect(shape.threadTable(POLLED).rows[0]?.at(-1)?.text).toBe(
-    'a lock (mutex) at book; a timer (sleep)',
+    'a lock at book; a timer (sleep)',
   );
 });

@@ -309,13 +309,17 @@ impl Program {
         let mapping = self.maps.find(call)?;
         let path = &self.modules.get(mapping.module)?.path;
         let file_name = path.rsplit('/').next().unwrap_or(path);
-        if path == VDSO || LIBRARIES.iter().any(|name| file_name.starts_with(name)) {
+        if path == VDSO {
             return Some(Function::Runtime(None));
         }
         let offset = (call - mapping.start).saturating_add(mapping.offset);
         let symbol =
             open_program(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
         let symbol = symbol.map(|(name, _)| name);
+        if LIBRARIES.iter().any(|name| file_name.starts_with(name)) {
+            let kind = symbol.and_then(|symbol| classify_wait(&symbol));
+            return Some(Function::Runtime(kind));
+        }
         let name = match symbol {
             None => format!("{file_name}{UNNAMED}{offset:x}"),
             Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {

@@ -25,7 +25,8 @@ const fn is_stopped(state: char) -> bool {
     matches!(state, 'T' | 't')
 }
 
-/// Tells from a thread's file `syscall` what it waits for; `None` if it is no longer blocked.
+/// Tells from a thread's file `syscall` what it waits for; `None` if it is no longer blocked, and
+/// unknown for what it was.
 pub(super) fn classify_wait(
     found: ExistingThread,
     state: char,
@@ -38,7 +39,8 @@ pub(super) fn classify_wait(
         return Some(BlockedIn::Unknown);
     };
     if text.starts_with("running") {
-        return None;
+        // What it waited for cannot be interrupted, and is over.
+        return (state == 'D').then_some(BlockedIn::Disk);
     }
     let mut fields = text.split_ascii_whitespace();
     let number: Option<i64> = fields.next().and_then(|number| number.parse().ok());
@@ -51,7 +53,7 @@ pub(super) fn classify_wait(
     let stack = rest.rev().nth(1).flatten();
     let (Some(number), Some(stack)) = (number, stack) else {
         return Some(if state == 'D' {
-            BlockedIn::Disk
+            BlockedIn::PageFault
         } else {
             BlockedIn::OtherCall
         });
@@ -61,7 +63,11 @@ pub(super) fn classify_wait(
     }
     let [first, operation, value] = arguments;
     let what = classify_call(number, || {
-        first.and_then(|fd| read_descriptor_target(found, fd))
+        let descriptor = first?;
+        match is_fifo(found, descriptor) {
+            true => Some("pipe:".to_owned()),
+            false => read_descriptor_target(found, descriptor),
+        }
     });
     let what = match (number, operation, value) {
         (libc::SYS_fcntl, Some(operation), _) if WAIT_FOR_LOCK.contains(&operation) => {
@@ -82,6 +88,14 @@ pub(super) fn classify_wait(
         (_, 'D') => BlockedIn::Disk,
         _ => what,
     })
+}
+
+/// Is it a pipe, which may have a name?
+fn is_fifo(found: ExistingThread, descriptor: u64) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let path = format!("/proc/{}/fd/{descriptor}", found.process);
+    let kind = std::fs::metadata(Path::new(&path)).map(|file| file.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo())
 }
 
 /// What finds the places where threads wait.
@@ -110,7 +124,11 @@ pub(super) fn find_wait_place(
     let has_place = waits_for_others(what)
         || matches!(
             what,
-            BlockedIn::Timer | BlockedIn::Socket | BlockedIn::Pipe | BlockedIn::Events
+            BlockedIn::Timer
+                | BlockedIn::Socket
+                | BlockedIn::Pipe
+                | BlockedIn::Events
+                | BlockedIn::OtherCall
         );
     let Some(call) = text.filter(|_| has_place).and_then(parse_call) else {
         return (None, what);
@@ -128,6 +146,9 @@ pub(super) fn find_wait_place(
             Some(lock) => (Some(lock), what),
             None => describe_events(found, text.unwrap_or_default(), sockets),
         };
+    }
+    if what == BlockedIn::OtherCall {
+        return (text.and_then(|text| name_call(found, text)), what);
     }
     if !waits_for_others(what) {
         return (functions.find_named(found.process, call), what);
@@ -278,6 +299,57 @@ fn is_thread_of(found: ExistingThread, thread: i32) -> bool {
     thread != found.tid && Path::new(&format!("/proc/{}/task/{thread}", found.process)).exists()
 }
 
+/// The calls that wait for something of their own and have no kind.
+const NAMED_CALLS: [(libc::c_long, &str); 21] = [
+    (libc::SYS_close, "close()"),
+    (libc::SYS_copy_file_range, "copy_file_range()"),
+    (libc::SYS_fallocate, "fallocate()"),
+    (libc::SYS_ftruncate, "ftruncate()"),
+    (libc::SYS_getrandom, "getrandom()"),
+    (libc::SYS_ioctl, "ioctl()"),
+    (libc::SYS_madvise, "madvise()"),
+    (libc::SYS_mmap, "mmap()"),
+    (libc::SYS_mq_timedreceive, "mq_timedreceive()"),
+    (libc::SYS_mq_timedsend, "mq_timedsend()"),
+    (libc::SYS_msgrcv, "msgrcv()"),
+    (libc::SYS_msgsnd, "msgsnd()"),
+    (libc::SYS_munmap, "munmap()"),
+    (libc::SYS_openat, "openat()"),
+    (libc::SYS_pread64, "pread64()"),
+    (libc::SYS_pwrite64, "pwrite64()"),
+    (libc::SYS_ptrace, "ptrace()"),
+    // A wait with a time limit that a stop has interrupted.
+    (libc::SYS_restart_syscall, "restart_syscall()"),
+    (libc::SYS_semop, "semop()"),
+    (libc::SYS_semtimedop, "semtimedop()"),
+    (libc::SYS_vmsplice, "vmsplice()"),
+];
+
+/// Names a call without a kind; of one that reads or writes, also the file.
+fn name_call(found: ExistingThread, text: &str) -> Option<Box<str>> {
+    let number: i64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    let transfer = match number {
+        libc::SYS_read | libc::SYS_readv => "read()",
+        libc::SYS_write | libc::SYS_writev => "write()",
+        libc::SYS_splice => "splice()",
+        libc::SYS_sendfile => "sendfile()",
+        ..0 => return None,
+        _ => {
+            let mut calls = NAMED_CALLS.iter();
+            let known = calls.find(|(call, _)| *call == number);
+            return Some(match known {
+                Some((_, name)) => (*name).into(),
+                None => format!("system call {number}").into(),
+            });
+        }
+    };
+    let file = parse_call(text).and_then(|call| read_descriptor_target(found, call.first));
+    Some(file.map_or_else(
+        || transfer.into(),
+        |file| format!("{transfer} of {file}").into(),
+    ))
+}
+
 /// Converts a constant of the kernel to the form of the file's arguments.
 const fn unsigned(constant: i32) -> u64 {
     constant.cast_unsigned() as u64
@@ -318,6 +390,35 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
+
+    /// A lock of the C library.
+    struct NativeRwLock(std::cell::UnsafeCell<libc::pthread_rwlock_t>);
+
+    #[expect(unsafe_code, reason = "the lock of the C library")]
+    // SAFETY: it is shared by its own functions alone.
+    unsafe impl Sync for NativeRwLock {}
+
+    #[expect(unsafe_code, reason = "the lock of the C library")]
+    impl NativeRwLock {
+        const fn new() -> Self {
+            Self(std::cell::UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER))
+        }
+
+        fn read(&self) {
+            // SAFETY: the lock is initialised and lives as long as `self`.
+            assert_eq!(unsafe { libc::pthread_rwlock_rdlock(self.0.get()) }, 0);
+        }
+
+        fn write(&self) {
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::pthread_rwlock_wrlock(self.0.get()) }, 0);
+        }
+
+        fn unlock(&self) {
+            // SAFETY: as above; the calling thread holds it.
+            assert_eq!(unsafe { libc::pthread_rwlock_unlock(self.0.get()) }, 0);
+        }
+    }
 
     const FOUND: ExistingThread = ExistingThread { tid: 1, process: 1 };
 
@@ -498,10 +599,70 @@ mod tests {
         );
         check('S', Some(&lock), Some(BlockedIn::FileLock));
         check('S', Some("running\n"), None);
+        check('D', Some("running\n"), Some(BlockedIn::Disk));
         check('S', None, Some(BlockedIn::Unknown));
-        check('D', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::Disk));
+        check('D', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::PageFault));
         check('S', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::OtherCall));
         check('S', Some(""), Some(BlockedIn::OtherCall));
+    }
+
+    #[test]
+    fn who_waits_for_a_read_write_lock_waits_for_a_lock() {
+        // This one is `pthread_rwlock_t`: the standard library's is not.
+        let lock = &NativeRwLock::new();
+        std::thread::scope(|scope| {
+            lock.write();
+            let (send, waiting) = std::sync::mpsc::channel();
+            scope.spawn(move || {
+                send.send(own_thread()).unwrap();
+                lock.read();
+                lock.unlock();
+            });
+            let waiting = waiting.recv().unwrap();
+            let (what, _) = look_until_blocked(waiting, libc::SYS_futex, &mut PlaceFinder::new());
+            lock.unlock();
+            assert_eq!(what, BlockedIn::Mutex);
+        });
+    }
+
+    #[test]
+    fn other_calls_are_named() {
+        let name = |text: &str| name_call(FOUND, text).map(String::from);
+        let call = |number: i64| format!("{number} 0xfff 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f00\n");
+        assert_eq!(
+            name(&call(libc::SYS_semtimedop)).as_deref(),
+            Some("semtimedop()")
+        );
+        assert_eq!(name(&call(9_999)).as_deref(), Some("system call 9999"));
+        assert_eq!(name("-1 0x7ffd 0x7f00\n"), None);
+    }
+
+    #[test]
+    fn a_named_pipe_is_a_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("requests");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        // Who reads and writes it need not wait for another process to open it.
+        let both = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let found = ExistingThread {
+            tid: pid,
+            process: pid,
+        };
+        let text = format!(
+            "{} {:#x} 0x0 0x0 0x0 0x0 0x0 0x7ffd00000000 0x7f00\n",
+            libc::SYS_read,
+            both.as_raw_fd()
+        );
+        assert_eq!(
+            classify_wait(found, 'S', Some(&text)),
+            Some(BlockedIn::Pipe)
+        );
     }
 
     #[test]

@@ -155,6 +155,69 @@ fn services_that_hardly_run_are_held_up_by_what_their_threads_wait_for() {
 }
 
 #[test]
+fn who_waits_for_memory_at_a_limit_is_held_up_by_it() {
+    let judge = |at_pages: u64, stalled_s, hits: Option<u64>| {
+        let looks = [
+            (BlockedIn::PageFault, at_pages),
+            (BlockedIn::Timer, 50 - at_pages),
+        ];
+        let mut record = trace(&[life(8, "worker", 0.5, &looks)]);
+        record.figures.memory_limit = hits.map(|hits| MemoryLimitRecord {
+            file: "/sys/fs/cgroup/system.slice/web.service/memory.high".to_owned(),
+            bytes: 256 << 20,
+            hits,
+            refaults: 4_000,
+            stalled_s,
+        });
+        conclude(&mut record);
+        record
+    };
+    let start = "Held up by its memory limit (memory.high 256 MiB of web.service): it spent ";
+    let raised = "Raise it: systemctl set-property web.service MemoryHigh=512M";
+    for record in [judge(40, None, Some(900)), judge(2, Some(1.5), Some(900))] {
+        let answer = record.answer.as_ref().unwrap();
+        assert!(answer.sentence.starts_with(start), "{answer:?}");
+        assert_eq!(answer.advice, raised);
+    }
+    // It was hit, and held up nobody; and a program without one waits for a disk.
+    let hardly = judge(2, Some(0.1), Some(900)).verdict();
+    assert!(!hardly.contains("limit"), "{hardly}");
+    check(
+        &judge(50, None, None),
+        "Held up by waiting for pages of its memory (page faults) at update_table(): it spent 90.0 % \
+         of its time waiting for them and 10.0 % running.",
+        "grep VmSwap /proc/7/status",
+    );
+}
+
+#[test]
+fn calls_that_never_return_are_not_summed_up() {
+    let advice = |cpu_s| {
+        let reader = |thread| life(thread, "reader", cpu_s, &[(BlockedIn::Pipe, 50)]);
+        trace(&[reader(8), reader(9)]).answer.unwrap().advice
+    };
+    let all = advice(0.1);
+    assert!(
+        all.starts_with("Each call with its time: timeout 5 strace -f -c -w -p 7"),
+        "{all}"
+    );
+    assert_eq!(
+        advice(0.0),
+        "The calls that do not return: timeout 5 strace -f -p 7"
+    );
+}
+
+#[test]
+fn a_call_without_a_kind_is_named() {
+    let mut record = trace(&[life(8, "worker", 0.1, &[(BlockedIn::OtherCall, 50)])]);
+    name_places(&mut record, "semtimedop()");
+    conclude(&mut record);
+    let start = "Held up by waiting for the call semtimedop(): it spent 98.0 % of its time waiting \
+                 for it";
+    assert!(record.verdict().starts_with(start), "{}", record.verdict());
+}
+
+#[test]
 fn time_asleep_with_a_lock_is_no_time_in_the_lock() {
     let looks = [(BlockedIn::Mutex, 37), (BlockedIn::Timer, 12)];
     let worker = |thread| life(thread, "job", 0.01, &looks);
@@ -203,7 +266,7 @@ fn the_one_thread_that_others_wait_for_is_named() {
     check(
         &dispatcher(2.0, 2.9, &[(BlockedIn::Mutex, 50)]),
         "Held up by other programs on its CPUs, in one thread: dispatch (20) waited for a CPU \
-         58.0 % and ran 40.0 % of the time; the others mostly waited for a lock (mutex) at \
+         58.0 % and ran 40.0 % of the time; the others mostly waited for a lock at \
          update_table().",
         "Stop or move them",
     );

@@ -101,7 +101,7 @@ fn the_largest_share_of_the_time_is_named_first() {
         lock.unwrap().sentence.clone()
     };
     let said = check(2.0, ["lock_waits", "other_processes"]);
-    let expected = "Threads waited about 7.00 s (70.0 % of their time) for a lock (mutex) at add(): \
+    let expected = "Threads waited about 7.00 s (70.0 % of their time) for a lock at add(): \
                     job (4 threads).";
     assert_eq!(said, expected);
     check(5.0, ["other_processes", "lock_waits"]);
@@ -179,7 +179,7 @@ fn a_lock_that_each_thread_rarely_waits_for_names_none() {
     let mut findings = record.findings.iter();
     let found = findings.find(|found| found.check == "lock_waits");
     let said = &found.unwrap().sentence;
-    assert!(said.ends_with("for a lock (mutex)."), "{said}");
+    assert!(said.ends_with("for a lock."), "{said}");
 }
 
 #[test]
