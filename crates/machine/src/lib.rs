@@ -48,7 +48,8 @@ pub use replay::{
 pub use sample::{CountedTime, SampleOrder, Sampler, SamplingResult};
 pub use setting::{Companion, FigureSource, OwnGroup, RunSetting};
 pub use trace::{
-    Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, TraceResult, Tracer,
+    CpuQuota, Listener, MemoryLimit, PagesSeen, Subject, Throttling, TierCost, TraceOrder,
+    TraceResult, Tracer,
 };
 
 use pinwise_placement::{Kind, MemoryBinding, Realised};

@@ -118,6 +118,32 @@ impl Throttling {
     }
 }
 
+/// A quota on CPU time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// The file that sets it, in the cgroup's folder.
+    pub file: String,
+    /// CPU time in each period.
+    pub quota: Duration,
+    /// The period.
+    pub period: Duration,
+}
+
+/// What the memory limit of a cgroup did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The file that sets it, in the cgroup's folder.
+    pub file: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// How often the limit was hit.
+    pub hits: u64,
+    /// Pages that were read again soon after the kernel had freed them.
+    pub refaults: u64,
+    /// How long all tasks of the cgroup waited for memory at once; `None` if the kernel does not say.
+    pub stalled: Option<Duration>,
+}
+
 /// The NUMA nodes of the traced processes' pages at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagesSeen {
@@ -146,6 +172,10 @@ pub struct TraceResult {
     pub own_cpu: Duration,
     /// What quotas on CPU time took from the subject; `None` if their cgroups cannot be seen.
     pub throttled: Option<Throttling>,
+    /// The quota that took the most of it.
+    pub quota: Option<CpuQuota>,
+    /// The memory limit that the subject hit.
+    pub memory_limit: Option<MemoryLimit>,
     /// Samples of the NUMA nodes of its pages, in time order; empty if not sampled.
     pub pages: Vec<PagesSeen>,
     /// What interrupts and softirqs took; `None` if not requested.

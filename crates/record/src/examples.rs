@@ -93,6 +93,7 @@ pub fn any_figures(value: f64) -> TraceFigures {
         lost: LostRecord::default(),
         lower_bounds: Vec::new(),
         throttled: None,
+        memory_limit: None,
         memory: Some(MemoryRecord {
             looks: 3,
             nodes: vec![NodePagesRecord {

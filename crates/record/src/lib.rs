@@ -195,10 +195,10 @@ pub use timeline::{
     PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, TimelineRecord,
 };
 pub use trace::{
-    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    OtherProgramRecord, SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
-    WaitRecord,
+    CoreTimeRecord, CpuQuotaRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound,
+    MemoryLimitRecord, MigrationCounts, OtherProgramRecord, SharingCauses, SmtSharingRecord,
+    ThreadCpu, ThreadRecord, ThrottledRecord, TraceCost, TraceFigures, TraceRecord, TraceSource,
+    TraceTotals, WaitBasis, WaitCauses, WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

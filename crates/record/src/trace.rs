@@ -153,6 +153,9 @@ pub struct TraceFigures {
     /// Time taken by a quota on CPU time; `null` if there is none, or if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<ThrottledRecord>,
+    /// The memory limit that it hit; `null` if there is none, or if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimitRecord>,
     /// Location of its memory; `null` if not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRecord>,
@@ -188,6 +191,37 @@ pub struct ThrottledRecord {
     pub times: u64,
     /// Time of CPUs on which threads were held back, all together, seconds.
     pub seconds: f64,
+    /// The quota that took the most of it; `null` if it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<CpuQuotaRecord>,
+}
+
+/// A cgroup's quota on CPU time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuQuotaRecord {
+    /// The file that sets it.
+    pub file: String,
+    /// CPUs' worth of time.
+    pub cpus: f64,
+    /// Its period, seconds.
+    pub period_s: f64,
+}
+
+/// A cgroup's memory limit that was hit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MemoryLimitRecord {
+    /// The file that sets it.
+    pub file: String,
+    /// The limit, bytes.
+    pub bytes: u64,
+    /// How often it was hit.
+    pub hits: u64,
+    /// Pages of the cgroup that were read again soon after the kernel had freed them.
+    pub refaults: u64,
+    /// Time that all tasks of the cgroup waited for memory at once, seconds; `null` if unknown.
+    pub stalled_s: Option<f64>,
 }
 
 /// Counts and sums over the traced threads, unless stated otherwise.

@@ -180,6 +180,8 @@ fn trace_run(
         run,
         own_cpu: Duration::ZERO,
         throttled: Some(Throttling::default()),
+        quota: None,
+        memory_limit: None,
         pages: Vec::new(),
         interrupts: None,
         numa_balancing: None,

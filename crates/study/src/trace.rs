@@ -5,6 +5,7 @@ mod answer;
 mod blocking;
 mod findings;
 mod interrupts;
+mod limits;
 mod memory;
 mod reconcile;
 mod recorder;
@@ -108,6 +109,7 @@ pub fn run_trace(
     let mut recorder = both.recorder;
     recorder.name_other_programs(&mut |thread| machine.process_name(thread));
     let mut record = recorder.finish(details);
+    limits::record(&mut record.figures, &traced);
     record.figures.memory = memory::summarize(
         &traced.pages,
         traced.from_ns,

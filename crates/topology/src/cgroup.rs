@@ -181,11 +181,18 @@ fn read_quota(capture: &Capture, dir: &str) -> Option<Quota> {
 }
 
 fn list_quota_folders(capture: &Capture) -> Vec<String> {
+    list_folders(capture, "cpu")
+}
+
+/// The folders of the process's cgroup of a controller and of its ancestors, the most specific first,
+/// for a capture that has `/proc/mounts` and `/proc/self/cgroup`.
+#[must_use]
+pub fn list_folders(capture: &Capture, controller: &str) -> Vec<String> {
     let mut folders = Vec::new();
     for mount in parse_captured_mounts(capture) {
         let controller = match mount.kind.as_str() {
             "cgroup2" => "",
-            "cgroup" if mount.has("cpu") => "cpu",
+            "cgroup" if mount.has(controller) => controller,
             _ => continue,
         };
         let own = find_cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());

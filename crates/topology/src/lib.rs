@@ -42,7 +42,10 @@ use std::io::{self, Read, Seek};
 
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
-pub use cgroup::{Mount, explain_unknown_quota, mounts, wanted_files as wanted_cgroup_files};
+pub use cgroup::{
+    Mount, explain_unknown_quota, list_folders as list_cgroup_folders, mounts,
+    wanted_files as wanted_cgroup_files,
+};
 pub use cpuset::{CpuSet, CpuSetError};
 pub use devices::{Device, DeviceKind, Devices};
 pub use memory::{MemoryAttributes, MemoryTier};

@@ -15,6 +15,7 @@ mod exits;
 pub(super) mod interrupt_points;
 mod interrupts;
 mod lane;
+mod memory_limits;
 mod pages;
 mod perf;
 pub(super) mod permission;

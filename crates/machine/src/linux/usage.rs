@@ -3,7 +3,7 @@
 //! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on large machines, so reads
 //! are at least [`MIN_INTERVAL`] apart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::sys;
 use crate::{Throttling, Usage};
-use pinwise_topology::{Capture, CpuSet, wanted_cgroup_files};
+use pinwise_topology::{Capture, CpuSet, list_cgroup_folders};
 
 /// Shortest interval whose CPU time is known well enough at this resolution.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
@@ -284,17 +284,14 @@ impl Throttle {
     }
 }
 
-/// Finds the folders of the cgroups that limit the CPU time of a process, from `/proc/mounts` and
-/// the process's `/proc/PID/cgroup`.
-pub(super) fn find_cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
+/// Finds the folders of the cgroups of a controller that a process is in, the innermost first, from
+/// `/proc/mounts` and the process's `/proc/PID/cgroup`.
+pub(super) fn find_cgroups(mounts: &[u8], cgroups: &[u8], controller: &str) -> Vec<PathBuf> {
     let mut capture = Capture::new();
     capture.insert("proc/mounts", mounts.trim_ascii());
     capture.insert("proc/self/cgroup", cgroups.trim_ascii());
-    let files = wanted_cgroup_files(&capture).into_iter();
-    let quota_files = files.filter(|file| file.ends_with("/cpu.max"));
-    let folders =
-        quota_files.filter_map(|file| Some(Path::new("/").join(Path::new(&file).parent()?)));
-    folders.collect()
+    let folders = list_cgroup_folders(&capture, controller).into_iter();
+    folders.map(|folder| Path::new("/").join(folder)).collect()
 }
 
 /// Reads how much the quota of a cgroup has throttled so far; `None` if it cannot have a quota.

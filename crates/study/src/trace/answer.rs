@@ -4,7 +4,8 @@
 mod advice;
 mod cause;
 
-use super::blocking::count_locked_out;
+use super::blocking::locked_out;
+use super::limits::{name_memory_limit, name_quota};
 use super::runtimes::{NEW_CONNECTIONS, TAKES_PYTHON_LOCK, is_go, is_python, is_server};
 use super::shares::count_busy_others;
 use super::waiters;
@@ -105,6 +106,9 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         }
         Cause::Turns => describe_turns(record, times),
         Cause::Starting(rate) => format!("Busy starting processes, {rate:.0} a second"),
+        Cause::Memory(limit) => {
+            format!("Held up by its memory limit ({})", name_memory_limit(limit))
+        }
         Cause::Collection(share) => format!(
             "Limited by garbage collection, {} of its CPU time",
             percent(*share)
@@ -257,6 +261,7 @@ fn describe_queue(record: &TraceRecord, by: QueuedBy) -> String {
             });
             format!("{}{mostly}{yields}", by.headline())
         }
+        (QueuedBy::Quota, _) => format!("{}{}", by.headline(), name_quota(record)),
         _ => by.headline().to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
+use super::limits;
 use super::memory::find_far_memory;
 use super::shares::{count_busy_others, describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
@@ -67,7 +68,14 @@ pub(super) fn add_live(
     record.header.findings.extend(at_lock);
     record.header.findings.extend(blocking);
     record.header.findings.extend(find_poor_tier(record, tiers));
-    record.header.findings.extend(find_throttling(record));
+    record
+        .header
+        .findings
+        .extend(limits::find_throttling(record));
+    record
+        .header
+        .findings
+        .extend(limits::find_memory_limit(record));
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
@@ -448,39 +456,6 @@ fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Findin
         None => format!("--tier {} shows more.", better.tier),
     };
     Some(Finding::new("tier", Severity::Note, sentence, advice).with_weight(4))
-}
-
-fn find_throttling(record: &TraceRecord) -> Option<Finding> {
-    let figures = &record.figures;
-    let quota = figures.throttled.filter(|quota| quota.times > 0)?;
-    let (waited_s, waited) = match figures.waits.because {
-        Some(WaitCauses { throttled_s, .. }) => {
-            let waited = describe_time(figures, throttled_s);
-            (
-                throttled_s,
-                format!("threads waited {waited} because of it"),
-            )
-        }
-        None => {
-            let held = seconds(quota.seconds);
-            (quota.seconds, format!("{held} of CPU time throttled"))
-        }
-    };
-    let sentence = format!(
-        "A cgroup's CPU quota was used up in {} of {} periods: {waited}.",
-        quota.times, quota.periods
-    );
-    let advice = "Raise the quota (cpu.max; in version 1 of cgroups cpu.cfs_quota_us), or use fewer threads.";
-    let severity = severity_of(figures, waited_s).unwrap_or(Severity::Note);
-    let finding = Finding::new("throttled", severity, sentence, advice);
-    Some(
-        finding
-            .with_weight(9)
-            .with_evidence("times", quota.times)
-            .with_evidence("periods", quota.periods)
-            .with_evidence("seconds", quota.seconds)
-            .with_evidence("share", figures.share_of_threads(waited_s)),
-    )
 }
 
 #[cfg(test)]

@@ -102,7 +102,9 @@ impl TraceRecorder {
                 periods: quota.periods,
                 times: quota.times,
                 seconds: quota.held.as_secs_f64(),
+                quota: None,
             }),
+            memory_limit: None,
             memory: None,
         };
         let mut record = TraceRecord {

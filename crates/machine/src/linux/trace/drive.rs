@@ -15,6 +15,7 @@ use super::super::{LinuxMachine, sys};
 
 use super::cost::measure;
 use super::interrupts::Interrupts;
+use super::memory_limits::MemoryLimits;
 use super::pages::Pages;
 use super::quotas::Quotas;
 use super::thread_polls::ThreadPolls;
@@ -95,6 +96,8 @@ impl Tracer for LinuxMachine {
             run,
             own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
             throttled: session.throttled,
+            quota: session.quotas.find_strictest(),
+            memory_limit: session.memory.find_hit(),
             pages: session.pages.take_samples(),
             interrupts: session.interrupt_summary,
             numa_balancing: read_numa_balancing(Path::new("/")),
@@ -239,6 +242,7 @@ struct Session<'a> {
     polls: Option<ThreadPolls>,
     pages: Pages,
     quotas: Quotas,
+    memory: MemoryLimits,
     /// The throttling; set at the end.
     throttled: Option<Throttling>,
     interrupts: Option<Interrupts>,
@@ -273,6 +277,11 @@ impl<'a> Session<'a> {
             polls: has_polls.then(|| ThreadPolls::new(is_everything)),
             pages: Pages::none(),
             quotas: Quotas::new(is_everything),
+            memory: match target {
+                Target::Child => MemoryLimits::watch("self"),
+                Target::Process(pid) => MemoryLimits::watch(&pid.to_string()),
+                Target::Everything => MemoryLimits::default(),
+            },
             throttled: None,
             interrupts: None,
             interrupt_summary: None,

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::capture::{list_names, read_file};
+use super::super::capture::{list_names, read_file, read_text};
 use super::super::sys;
-use super::super::usage::{Throttle, find_cpu_cgroups, read_throttling};
+use super::super::usage::{Throttle, find_cgroups, read_throttling};
 use super::turns::Turns;
-use crate::Throttling;
+use crate::{CpuQuota, Throttling};
 use pinwise_sched::{Event, EventKind, Tid};
 use pinwise_topology::mounts;
 
@@ -173,7 +173,7 @@ impl Quotas {
             return;
         }
         last.clone_from(&now);
-        let folders = find_cpu_cgroups(&self.mounts, &now);
+        let folders = find_cgroups(&self.mounts, &now, "cpu");
         self.is_blind |= !now.is_empty() && !folders.iter().any(|folder| folder.is_dir());
         for folder in folders {
             self.watch(folder);
@@ -207,6 +207,34 @@ impl Quotas {
         let totals = watched.map(|(folder, watched)| (folder.as_path(), watched.total));
         (!self.is_blind).then(|| sum_tree(&totals.collect()))
     }
+
+    /// The quota that throttled the most; `None` if none did.
+    pub(super) fn find_strictest(&self) -> Option<CpuQuota> {
+        let watched = self.watched.iter();
+        let throttled = watched.filter(|(_, watched)| watched.total.times > 0);
+        let (folder, _) = throttled.max_by_key(|(_, watched)| watched.total.held)?;
+        read_quota(folder)
+    }
+}
+
+/// Reads the quota of a cgroup: `cpu.max` of version 2, two files of version 1.
+fn read_quota(folder: &Path) -> Option<CpuQuota> {
+    let file = folder.join("cpu.max");
+    let (file, text) = match read_text(&file) {
+        Some(text) => (file, text),
+        None => {
+            let file = folder.join("cpu.cfs_quota_us");
+            let period = read_text(&folder.join("cpu.cfs_period_us"))?;
+            let text = format!("{} {period}", read_text(&file)?);
+            (file, text)
+        }
+    };
+    let (quota, period) = text.split_once(' ')?;
+    Some(CpuQuota {
+        file: file.to_str()?.to_owned(),
+        quota: Duration::from_micros(quota.parse().ok()?),
+        period: Duration::from_micros(period.parse().ok()?),
+    })
 }
 
 /// The total throttling of cgroups. Nested groups throttle the same threads, sibling groups
@@ -276,6 +304,29 @@ mod tests {
         let sum = sum_tree(&BTreeMap::from(taken));
         assert_eq!(sum.held, Duration::from_millis(70 + 40 + 30));
         assert_eq!((sum.times, sum.periods), (14, 30));
+    }
+
+    #[test]
+    fn the_quota_of_both_versions_of_cgroups_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let write = |name: &str, text: &str| std::fs::write(path.join(name), text).unwrap();
+        let quota = |name: &str, quota, period| CpuQuota {
+            file: path.join(name).to_str().unwrap().to_owned(),
+            quota: Duration::from_millis(quota),
+            period: Duration::from_millis(period),
+        };
+        assert_eq!(read_quota(path), None);
+        write("cpu.cfs_quota_us", "-1\n");
+        write("cpu.cfs_period_us", "50000\n");
+        assert_eq!(read_quota(path), None);
+        write("cpu.cfs_quota_us", "25000\n");
+        let old = quota("cpu.cfs_quota_us", 25, 50);
+        assert_eq!(read_quota(path), Some(old));
+        write("cpu.max", "max 100000\n");
+        assert_eq!(read_quota(path), None);
+        write("cpu.max", "150000 100000\n");
+        assert_eq!(read_quota(path), Some(quota("cpu.max", 150, 100)));
     }
 
     #[test]

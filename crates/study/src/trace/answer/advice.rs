@@ -43,7 +43,7 @@ pub(super) fn advise(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> 
         Cause::Waiting(what) => advise_on_wait(record, times, what),
         Cause::Deadlock => Some(format!("All stacks: {}", write_stacks_command(record))),
         Cause::Blocked | Cause::Lock => advise_waits(record),
-        Cause::SharedCores(_) => None,
+        Cause::SharedCores(_) | Cause::Memory(_) => None,
         Cause::Collection(_) => Some(format!(
             "Give it a larger heap (-Xmx), or allocate less; what fills the heap: jcmd {} GC.class_histogram",
             write_pid(record)
@@ -69,6 +69,7 @@ fn list_checks(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Vec<&'
         (Some(by), _) => vec![by.check(), "queued", "other_processes"],
         (None, Cause::Work) => vec!["yielding"],
         (None, Cause::SharedCores(_)) => vec!["avoidable_smt_sharing"],
+        (None, Cause::Memory(_)) => vec!["memory_limit"],
         (None, Cause::Lock) => vec!["lock_waits"],
         (None, Cause::Waiting(BlockedIn::Child)) => Vec::new(),
         (None, Cause::Waiting(what))
@@ -93,6 +94,8 @@ fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<
             "Or let it yield less: renice -n 0 -p {}",
             write_pid(record)
         )),
+        // Its command is enough.
+        QueuedBy::Quota => None,
         _ if times.is_much_at_lock() => find_advice(record, "lock_waits"),
         // Who cannot stop others can still shorten what it does itself.
         QueuedBy::Others if !never_blocks(record) && times.ran_s >= RUNS * times.all_s() => {

@@ -1,12 +1,13 @@
 //! What the time of a program's threads was mostly lost to.
 
-use super::super::blocking::{count_locked_out, is_awake, is_deadlock, split_blocked};
+use super::super::blocking::{is_awake, is_deadlock, locked_out, split_blocked};
+use super::super::limits::find_tight_memory;
 use super::super::runtimes;
 use super::super::shares::blocked_s;
 use super::super::waiters::{self, list_active};
 use super::find_mask;
 use pinwise_record::{
-    BlockedIn, BlockedThread, Finding, Severity, ThreadRecord, TraceRecord, TraceSource,
+    BlockedIn, BlockedThread, Finding, MemoryLimitRecord, Severity, ThreadRecord, TraceRecord,
 };
 
 /// A cause of this part of a time is the cause of it.
@@ -154,6 +155,8 @@ pub(super) enum Cause<'a> {
     Collection(f64),
     /// So many processes were started, per second.
     Starting(f64),
+    /// The memory limit of its cgroup.
+    Memory(&'a MemoryLimitRecord),
 }
 
 /// Where the time of all threads went, seconds.
@@ -208,6 +211,9 @@ impl Times {
 
 /// The cause of the largest part of the time: of running, queueing and being blocked.
 pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a> {
+    if let Some(limit) = find_tight_memory(record) {
+        return Cause::Memory(limit);
+    }
     let shared = shared(record);
     let collected_s = runtimes::collector_cpu_s(record);
     if collected_s >= MOST * times.ran_s && collected_s >= COLLECTS * record.elapsed_s {

@@ -2,8 +2,9 @@
 
 use super::super::{findings, waiters};
 use pinwise_record::{
-    BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, Finding, ThreadRecord,
-    ThrottledRecord, TraceRecord, TraceSource, WaitCauses, WakerRecord,
+    BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, CpuQuotaRecord, Finding,
+    MemoryLimitRecord, ThreadRecord, ThrottledRecord, TraceRecord, TraceSource, WaitCauses,
+    WakerRecord,
 };
 
 use super::*;

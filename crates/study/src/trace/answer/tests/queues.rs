@@ -92,6 +92,7 @@ fn a_quota_that_is_used_up_is_named_before_busy_neighbours() {
             periods: 50,
             times,
             seconds: 8.0,
+            quota: None,
         });
         conclude(&mut record);
         record.answer.unwrap().sentence
