@@ -182,7 +182,7 @@ pub enum LowerBound {
 }
 
 /// What a cgroup's quota on CPU time did.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThrottledRecord {
     /// Periods of the quota in which something ran.

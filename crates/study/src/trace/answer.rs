@@ -13,7 +13,7 @@ use advice::advise;
 use cause::{
     Cause, QueuedBy, Times, allowed_cpus, find_cause, list_others, ready_threads, wait_for_python,
 };
-use pinwise_format::{count, join_words, lower_first, percent};
+use pinwise_format::{count, count_of, join_words, lower_first, percent};
 use pinwise_record::{
     Answer, BlockedIn, LowerBound, Severity, ThreadRecord, TraceFigures, TraceRecord, TraceSource,
 };
@@ -72,9 +72,9 @@ fn compose(record: &TraceRecord, times: &Times, cause: &Cause<'_>) -> Option<Ans
         ),
         Cause::Queued(by) => describe_queue(record, *by),
         Cause::Lock => {
-            let never = match count_locked_out(record) {
+            let never = match locked_out(record) {
                 0 => String::new(),
-                many => format!(", which {} never got", count(many, "thread")),
+                many => format!(", which {} never got", count_of(many, "thread", "threads")),
             };
             format!("Held up by a lock{}{never}", place(&BlockedIn::Mutex))
         }

@@ -1,6 +1,8 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
+use std::collections::BTreeSet;
+
 use super::runtimes::{is_at_gil, is_go, is_java, is_postgres, is_python};
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters::{self, list_active, share_in};
@@ -36,6 +38,8 @@ const MIN_YIELDS: u64 = 1_000;
 /// that a second, counts as never blocked: beginning and ending block, too.
 const AWAKE: f64 = 0.9;
 const RARE_PER_SECOND: f64 = 5.0;
+/// Few systems have it.
+const GET_PY_SPY: &str = "(pip install py-spy)";
 /// In a shorter trace every thread may be one.
 const MIN_AWAKE_S: f64 = 1.0;
 
@@ -101,9 +105,11 @@ pub(super) fn advise_runtime(record: &TraceRecord) -> Option<String> {
             "Give it more memory, or let it use less; whether it is swapped out: grep VmSwap /proc/{pid}/status; what fills the memory: ps -eo pid,rss,comm --sort -rss | head"
         )),
         _ if is_at_gil(record) => Some(format!(
-            "The lines that hold it: py-spy top --gil --pid {pid}"
+            "The lines that hold it: py-spy top --gil --pid {pid} {GET_PY_SPY}"
         )),
-        _ if is_python(record) => Some(format!("The lines that wait: py-spy dump --pid {pid}")),
+        _ if is_python(record) => Some(format!(
+            "The lines that wait: py-spy dump --pid {pid} {GET_PY_SPY}"
+        )),
         _ if is_go(record) => {
             let target = record.source.target()?;
             Some(format!(
@@ -135,14 +141,40 @@ pub(super) fn advise_calls(record: &TraceRecord) -> Option<String> {
         }
         TraceSource::Command { command, .. } => {
             let line = shell::line(command);
-            return Some(format!("Each call with its time: strace -f -c -w {line}"));
+            let (what, sums) = match never_return(record) {
+                true => ("The calls that do not return", ""),
+                false => ("Each call with its time", "-c -w "),
+            };
+            return Some(format!("{what}: strace -f {sums}{line}"));
         }
         TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
+    if never_return(record) {
+        return Some(format!(
+            "The calls that do not return: timeout 5 strace -f{target}"
+        ));
+    }
     let perf = target.replace(" -p ", ",").replacen(',', " -p ", 1);
     Some(format!(
-        "Each call with its time: strace -f -c -w{target}, or perf trace -s{perf}"
+        "Each call with its time: timeout 5 strace -f -c -w{target}, or perf trace -s{perf}"
     ))
+}
+
+/// Do most looks at blocked threads find such that never left their call? Sums of calls that returned
+/// lack these.
+fn never_return(record: &TraceRecord) -> bool {
+    let never_ran = list_never_run(record);
+    let threads = || list_active(&record.blocked);
+    let stuck = threads().filter(|seen| never_ran.contains(&seen.thread));
+    let stuck: u64 = stuck.map(|seen| seen.looks).sum();
+    2 * stuck > threads().map(|seen| seen.looks).sum()
+}
+
+/// Threads that were blocked all the time.
+fn list_never_run(record: &TraceRecord) -> BTreeSet<i32> {
+    let threads = record.threads.iter();
+    let never_ran = threads.filter(|one| one.cpu_s <= 0.0 && one.switches == Some(0));
+    never_ran.map(|one| one.thread).collect()
 }
 
 /// What threads were blocked in, as far as that is known, as shares of the time blocked, the largest
@@ -219,21 +251,28 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     Some(
         finding
             .with_evidence("seconds", lock_s)
+            .with_evidence("locked_out", locked_out)
             .with_evidence("share", figures.share_of_threads(lock_s)),
     )
 }
 
 /// Threads that waited for a lock whenever they were looked at, and never ran: they are part of a
 /// deadlock, or wait for somebody who keeps the lock.
-pub(super) fn count_locked_out(record: &TraceRecord) -> usize {
-    let never_ran = |seen: &BlockedThread| {
-        let mut threads = record.threads.iter();
-        let found = threads.find(|one| one.thread == seen.thread);
-        found.is_some_and(|one| one.cpu_s <= 0.0 && one.switches == Some(0))
-    };
+fn count_locked_out(record: &TraceRecord) -> usize {
+    let never_ran = list_never_run(record);
     let at_lock = list_active(&record.blocked)
         .filter(|seen| seen.looks >= MIN_LOOKS && share_in(seen, &BlockedIn::Mutex) >= 1.0);
-    at_lock.filter(|seen| never_ran(seen)).count()
+    at_lock
+        .filter(|seen| never_ran.contains(&seen.thread))
+        .count()
+}
+
+/// How many threads the finding on locks names that never got one.
+pub(super) fn locked_out(record: &TraceRecord) -> u64 {
+    let mut findings = record.findings.iter();
+    let found = findings.find(|finding| finding.check == "lock_waits");
+    let many = found.and_then(|finding| finding.evidence.get("locked_out"));
+    many.and_then(serde_json::Value::as_u64).unwrap_or(0)
 }
 
 /// The command that prints the stacks of all threads, to see who holds a lock.

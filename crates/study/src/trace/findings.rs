@@ -7,8 +7,7 @@ use super::memory::find_far_memory;
 use super::shares::{count_busy_others, describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
-    Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitCauses,
-    WaitRecord,
+    Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, TraceTier, WaitRecord,
 };
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
@@ -297,7 +296,7 @@ fn describe_other_programs(waits: &WaitRecord) -> String {
     };
     let more = named.map(|(name, share)| format!(", {name} {share}"));
     format!(
-        ": {name} ran {share} of the time on their CPUs{}",
+        ": {name} ran {share} of that time on their CPUs{}",
         more.collect::<String>()
     )
 }

@@ -239,7 +239,7 @@ pub(super) fn find_cause<'a>(record: &'a TraceRecord, times: &Times) -> Cause<'a
             _ if wait_for_python(record, times) => Cause::Turns,
             Some((BlockedIn::Mutex, _)) => Cause::Lock,
             // The rest of the program goes on, as if nothing had happened.
-            _ if count_locked_out(record) > 1 => Cause::Lock,
+            _ if locked_out(record) > 1 => Cause::Lock,
             Some((what, part_s)) if *part_s > MOST * times.blocked_s => {
                 Cause::Waiting(what.clone())
             }
@@ -364,6 +364,7 @@ fn take_turns(record: &TraceRecord, times: &Times) -> bool {
         && record
             .figures
             .throttled
+            .as_ref()
             .is_none_or(|quota| quota.times == 0)
 }
 

@@ -149,8 +149,18 @@ fn who_starts_many_processes_is_told_so() {
         record.answer.clone().unwrap()
     };
     // A service may have had them before.
-    let service = record.answer.as_ref().unwrap().sentence.clone();
-    assert!(!service.contains("processes"), "{service}");
+    let idle = answer(&mut record, 3);
+    assert!(!idle.sentence.contains("processes"), "{idle:?}");
+    let busy = answer(&mut record, 4_500);
+    let start = "Busy starting processes, 900 a second: it spent ";
+    assert!(busy.sentence.starts_with(start), "{busy:?}");
+    let end = "strace -f -e trace=execve -p 7";
+    assert!(busy.advice.ends_with(end), "{busy:?}");
+    // What many CPUs do is more than to start these.
+    record.figures.totals.cpu_s = 60.0;
+    let large = answer(&mut record, 4_500);
+    assert!(!large.sentence.contains("processes"), "{large:?}");
+    record.figures.totals.cpu_s = 1.0;
     record.source = TraceSource::Command {
         command: ["sh", "-c", "work"].map(str::to_owned).into(),
         placement: "os-default".to_owned(),
