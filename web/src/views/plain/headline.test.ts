@@ -59,7 +59,7 @@ const CASES: Readonly<Record<string, readonly [string, string?]>> = {
     'pinwise apply rules run rules.toml',
   ],
   'topology-diff': [
-    'B has 16 CPUs, 8 cores and 2 last-level caches; A has 2 CPUs, 2 cores and 1 last-level cache.',
+    'A has 2 CPUs, 2 cores and 1 last-level cache; B has 16 CPUs, 8 cores and 2 last-level caches.',
     'pinwise topology --measure',
   ],
 };
