@@ -1,5 +1,6 @@
 //! What the scheduler did, as a record.
 
+mod limits;
 mod migrations;
 
 use pinwise_format::shell;
@@ -13,6 +14,7 @@ use super::named::open_enum;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
 use super::{Answer, Entry, Header, StoredRecord};
+pub use limits::{CpuQuotaRecord, MemoryLimitRecord, ThrottledRecord};
 pub use migrations::MigrationCounts;
 
 /// A trace: how it was made, its figures, and their meaning. What the source
@@ -179,49 +181,6 @@ pub enum LowerBound {
     /// A word that this version does not know.
     #[serde(other)]
     Other,
-}
-
-/// What a cgroup's quota on CPU time did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ThrottledRecord {
-    /// Periods of the quota in which something ran.
-    pub periods: u64,
-    /// Periods in which the quota was used up.
-    pub times: u64,
-    /// Time of CPUs on which threads were held back, all together, seconds.
-    pub seconds: f64,
-    /// The quota that took the most of it; `null` if it cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quota: Option<CpuQuotaRecord>,
-}
-
-/// A cgroup's quota on CPU time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CpuQuotaRecord {
-    /// The file that sets it.
-    pub file: String,
-    /// CPUs' worth of time.
-    pub cpus: f64,
-    /// Its period, seconds.
-    pub period_s: f64,
-}
-
-/// A cgroup's memory limit that was hit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MemoryLimitRecord {
-    /// The file that sets it.
-    pub file: String,
-    /// The limit, bytes.
-    pub bytes: u64,
-    /// How often it was hit.
-    pub hits: u64,
-    /// Pages of the cgroup that were read again soon after the kernel had freed them.
-    pub refaults: u64,
-    /// Time that all tasks of the cgroup waited for memory at once, seconds; `null` if unknown.
-    pub stalled_s: Option<f64>,
 }
 
 /// Counts and sums over the traced threads, unless stated otherwise.
