@@ -109,8 +109,7 @@ pub struct WaitCauseTotals {
     pub own: u64,
     /// Its CPU was idle and about to start it.
     pub starting: u64,
-    /// The thread's own scheduling class held it back: the budget of
-    /// `SCHED_DEADLINE`, the limit of real-time classes, the rank of `SCHED_IDLE`.
+    /// The budget of `SCHED_DEADLINE`, the limit of real-time classes, the rank of `SCHED_IDLE`.
     pub class: u64,
 }
 
@@ -119,8 +118,7 @@ pub struct WaitCauseTotals {
 pub struct Sharing {
     /// All of it.
     pub shared: u64,
-    /// The part during which a core idled for each shared one; `None` if idle CPUs are not seen,
-    /// and `shared` is then a lower bound.
+    /// The part during which a core idled for each shared one; `None`: `shared` is a lower bound.
     pub avoidable: Option<AvoidableTotals>,
 }
 

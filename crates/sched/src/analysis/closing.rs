@@ -20,8 +20,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let silent_cpus = analysis.count_silent_cpus();
     let idle_task_unseen = analysis.find_unseen_idle_tasks();
     analysis.count_up_to_end();
-    let (followed, processes) = analysis.threads.counts();
-    let started_processes = analysis.threads.started_processes;
+    let [followed, processes, started_processes] = analysis.threads.counts();
     let scope = analysis.scope;
     let other_programs = analysis.threads.take_other_programs();
     for slot in analysis.threads.living() {

@@ -51,7 +51,7 @@ pub(super) struct Threads {
     pub(super) ended: u64,
     processes: BTreeSet<Tid>,
     /// Of those, processes that were started during the trace.
-    pub(super) started_processes: u64,
+    started_processes: u64,
     /// Waits of threads that have ended.
     pub(super) waits: PartialWait,
     /// Threads whose events lack a notable part of their activity.
@@ -254,9 +254,11 @@ impl Threads {
         self.listed.truncate(MAX_LISTED);
     }
 
-    /// Numbers of followed threads and of their processes.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.followed, self.processes.len() as u64)
+    /// Numbers of followed threads, of their processes, and of those that were started during the
+    /// trace.
+    pub(super) fn counts(&self) -> [u64; 3] {
+        let processes = self.processes.len() as u64;
+        [self.followed, processes, self.started_processes]
     }
 
     /// Living threads without a name behind which followed threads were queued.
