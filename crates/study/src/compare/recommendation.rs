@@ -104,26 +104,32 @@ fn withhold_small_gain(
         arm.setting.beside.is_empty() && !gains_beside_others(contrast, record.plan.min_effect);
     let cores = [&baseline.placement, &arm.placement].map(|placement| placement.cores);
     is_alone
-        .then(|| withhold_narrow(contrast.ratio, &record.metric, cores, baseline.runs.iter()))
+        .then(|| {
+            let (runs, named) = (baseline.runs.iter(), [record.id.as_str(), &arm.name]);
+            withhold_narrow(contrast.ratio, &record.metric, cores, runs, named)
+        })
         .flatten()
 }
 
 /// Why an arm is not recommended that, unlike the baseline, leaves the program no core to move to if
 /// another process takes one, and gains little: its gain was not seen beside others. `ratio`: its
-/// cost divided by the baseline's; `cores`: the baseline's and its own; `runs`: the baseline's.
+/// cost divided by the baseline's; `cores`: the baseline's and its own; `runs`: the baseline's; then
+/// the record and the arm, for a command.
 pub(crate) fn withhold_narrow<'r>(
     ratio: f64,
     metric: &MetricRecord,
     [all, own]: [usize; 2],
     runs: impl Iterator<Item = &'r RunRecord>,
+    [id, arm]: [&str; 2],
 ) -> Option<(NotRecommended, String)> {
     let is_narrow = own < all && busy_threads(runs).is_none_or(|busy| own as f64 <= busy);
     (is_narrow && !outweighs(ratio, NEIGHBOUR_COST)).then(|| {
         let change = metric.effect(ratio, None, None).value;
         let sentence = format!(
-            "No placement is recommended: the gain of {} was not seen beside busy programs, and on {} this program cannot move away from them. Compare again under the load that matters.",
+            "No placement is recommended beside other programs: the gain of {} was not seen there, and on {} this program cannot move away from them. If it has the machine to itself: pinwise apply {id} --arm {}",
             percent(change.abs() / 100.0),
-            count(own, "core")
+            count(own, "core"),
+            shell::word(arm)
         );
         (NotRecommended::QuietOnly, sentence)
     })

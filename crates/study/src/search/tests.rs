@@ -395,8 +395,10 @@ fn a_small_gain_that_leaves_no_other_core_is_not_recommended() {
     let (small, large) = (searched(0.06), searched(0.3));
     assert_eq!(small.kind, SearchAnswer::Best, "{}", small.sentence);
     assert_eq!(small.not_recommended, Some(NotRecommended::QuietOnly));
-    let words = " was not seen beside busy programs, and on 4 cores this program ";
+    let words = " was not seen there, and on 4 cores this program cannot move away ";
     assert!(small.advice.contains(words), "{}", small.advice);
+    let command = ": pinwise apply id --arm shape:pkg=1,llc=1,core=4,cpu=4";
+    assert!(small.advice.ends_with(command), "{}", small.advice);
     assert_eq!(large.not_recommended, None);
 }
 

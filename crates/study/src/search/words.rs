@@ -271,10 +271,9 @@ fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecomm
         let cores = [DEFAULT, arm].map(|arm| engine.arms[arm].place.used.cores);
         let of_default = counted.clone().filter(|run| run.arm == DEFAULT);
         let ratio = engine.ratio_to_default(arm)?;
+        let of_default = of_default.map(|run| &run.run);
         is_alone
-            .then(|| {
-                compare::withhold_narrow(ratio, &metric, cores, of_default.map(|run| &run.run))
-            })
+            .then(|| compare::withhold_narrow(ratio, &metric, cores, of_default, named))
             .flatten()
     })
 }
