@@ -1,9 +1,9 @@
 //! What a replay says: how late a released lock is noticed, and how late that was predicted.
 
-use super::{ReplayCell, ReplayExperiment, ReplayedAlgorithm, SpinReplayRecord};
+use super::{ReplayCell, ReplayedAlgorithm, SpinReplayRecord};
 use crate::Answer;
 use crate::spin::first_name;
-use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_format::{count_of, grouped, percent, seconds, three_digits};
 
 /// Fewer good items than this have no median worth its name.
 const MIN_ITEMS: u64 = 5;
@@ -31,29 +31,20 @@ impl SpinReplayRecord {
         worst.sort_by(|a, b| a.late_us.total_cmp(&b.late_us));
         let described = match worst.as_slice() {
             [] => None,
-            [only] => Some(only.describe(NOTICES)),
+            [only] => Some(only.describe(NOTICES, self.wake_ns)),
             [best, .., last] => {
-                let (last, best) = (last.describe(NOTICES), best.describe(""));
-                Some(format!("{last}; {best}"))
+                let last = last.describe(NOTICES, self.wake_ns);
+                Some(format!("{last}; {}", best.describe("", None)))
             }
         };
         let sentence = match described {
             // Contention has no prediction.
             None => self.conclusions.first().cloned().unwrap_or_default(),
             Some(described) => {
-                let few = describe_few(cells());
-                format!("{few}{described}{}.", self.describe_wake_up())
+                format!("{}{described}.", describe_few(cells()))
             }
         };
         self.answer = Answer { sentence, advice };
-    }
-
-    /// How late a waiter is that parks: the measure of lateness.
-    fn describe_wake_up(&self) -> String {
-        let wake_s = self.wake_ns.map(|ns| seconds(ns * 1e-9));
-        wake_s.map_or_else(String::new, |time| {
-            format!("; waking a parked thread takes {time}")
-        })
     }
 
     /// The cell of an algorithm with the greatest lateness; what was not measured counts as predicted.
@@ -68,28 +59,13 @@ impl SpinReplayRecord {
             .filter_map(|cell| Some((cell, late_us(cell)?)));
         let cells = known.clone().count();
         let (cell, late_us) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let name_time = |cell: &ReplayCell| match self.experiment {
-            ReplayExperiment::Handoff => format!("if held for {} ms", cell.hold_ms),
-            _ => format!(
-                "if the wait begins {} ms into a hold of {} ms",
-                cell.delay_ms, cell.hold_ms
-            ),
-        };
-        let compared = one
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell, compare_with_prediction(cell)?)));
-        let worst_predicted = compared.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
-        let worst = match cells {
-            1 => String::new(),
-            _ => format!(", the worst of {cells}"),
-        };
+        let compared = one.cells.iter().filter_map(compare_with_prediction);
         Some(WorstCell {
             name: first_name(&one.name, &one.algorithm),
             cell,
             late_us,
-            when: format!("{}{worst}", name_time(cell)),
-            worst_predicted: worst_predicted.map(|(cell, ratio)| (ratio, name_time(cell))),
+            is_one_of_several: cells > 1,
+            worst_predicted: compared.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())),
         })
     }
 }
@@ -98,9 +74,9 @@ struct WorstCell<'a> {
     name: &'a str,
     cell: &'a ReplayCell,
     late_us: f64,
-    when: String,
-    /// How many times as late as predicted the cell is that differs most from it, and when.
-    worst_predicted: Option<(f64, String)>,
+    is_one_of_several: bool,
+    /// How many times as late as predicted the cell is that differs most from it.
+    worst_predicted: Option<f64>,
 }
 
 /// Times that differ by no more than this factor agree.
@@ -118,41 +94,49 @@ fn compare_with_prediction(cell: &ReplayCell) -> Option<f64> {
 }
 
 impl WorstCell<'_> {
-    fn describe(&self, verb: &str) -> String {
-        let Self {
-            name, cell, when, ..
-        } = self;
+    /// How late it is, beside a waiter that parks, if what waking one takes is known, and beside
+    /// the prediction.
+    fn describe(&self, verb: &str, wake_ns: Option<f64>) -> String {
         let late = seconds(self.late_us * 1e-6);
-        if cell.measured.is_none() {
-            return format!("{name} {verb}{late} late ({when}; predicted, not measured)");
-        }
-        let figure = match cell.items {
-            few if few < MIN_ITEMS => count_of(few, "item", "items"),
-            _ => "median".to_owned(),
-        };
-        let ratio = compare_with_prediction(cell);
-        let beside = match (ratio, cell.predicted.lateness_us) {
-            (Some(ratio), Some(us)) => {
-                let predicted = seconds(us * 1e-6);
-                match (ratio, &self.worst_predicted) {
-                    (_, Some((most, when))) if is_off_by_more(*most, ratio) => {
-                        let times = most.max(1.0 / most);
-                        format!(
-                            ", {predicted} predicted; predictions are off by up to {times:.1} times ({when})"
-                        )
-                    }
-                    (more, _) if more >= NEAR => {
-                        format!(", {more:.1} times the predicted {predicted}")
-                    }
-                    (less, _) if less * NEAR < 1.0 => {
-                        format!(", {} of the predicted {predicted}", percent(less))
-                    }
-                    _ => format!(", as predicted ({predicted})"),
-                }
+        let up_to = if self.is_one_of_several { "up to " } else { "" };
+        let wake = wake_ns.map_or_else(String::new, |ns| {
+            let (times, wake) = (self.late_us * 1e3 / ns, seconds(ns * 1e-9));
+            match times < NEAR {
+                true => format!(", no later than by waking a parked thread ({wake})"),
+                false => format!(
+                    ", {} times what waking a parked thread takes ({wake})",
+                    three_digits(times)
+                ),
             }
+        });
+        let items = match self.cell.items {
+            _ if self.cell.measured.is_none() => " (predicted, not measured)".to_owned(),
+            few if few < MIN_ITEMS => format!(" ({})", count_of(few, "item", "items")),
             _ => String::new(),
         };
-        format!("{name} {verb}{late} late ({figure} {when}){beside}")
+        let beside = self.compare_with_prediction().unwrap_or_default();
+        format!(
+            "{} {verb}{up_to}{late} late{items}{wake}{beside}",
+            self.name
+        )
+    }
+
+    fn compare_with_prediction(&self) -> Option<String> {
+        let ratio = compare_with_prediction(self.cell)?;
+        let predicted = seconds(self.cell.predicted.lateness_us? * 1e-6);
+        Some(match (ratio, self.worst_predicted) {
+            (_, Some(most)) if is_off_by_more(most, ratio) => {
+                let times = most.max(1.0 / most);
+                format!(
+                    "; {predicted} predicted, other predictions are off by up to {times:.1} times"
+                )
+            }
+            (more, _) if more >= NEAR => format!("; {more:.1} times the predicted {predicted}"),
+            (less, _) if less * NEAR < 1.0 => {
+                format!("; {} of the predicted {predicted}", percent(less))
+            }
+            _ => format!("; as predicted ({predicted})"),
+        })
     }
 }
 
@@ -200,19 +184,13 @@ mod tests {
         let (sentence, given) = conclude(sentence);
         assert_eq!(
             sentence,
-            ".NET Framework Monitor notices a released lock 566 µs late (median if the wait begins 5 ms into a hold of 10 ms, the worst of 2), 1.2 times the predicted 466 µs; waking a parked thread takes 36.4 µs."
+            ".NET Framework Monitor notices a released lock up to 566 µs late, 15.5 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
         );
         assert!(given.ends_with(advice), "{given}");
         let mut record = replayed();
         for (late_us, end) in [
-            (
-                470.0,
-                ", as predicted (466 µs); waking a parked thread takes 36.4 µs.",
-            ),
-            (
-                233.0,
-                ", 50.0 % of the predicted 466 µs; waking a parked thread takes 36.4 µs.",
-            ),
+            (470.0, "; as predicted (466 µs)."),
+            (233.0, "; 50.0 % of the predicted 466 µs."),
         ] {
             let measured = record.algorithms[0].cells[1].measured.as_mut();
             measured.unwrap().lateness_us = late_us;
@@ -221,7 +199,7 @@ mod tests {
         }
         record.algorithms[0].cells[0].predicted.lateness_us = Some(684.0);
         let (sentence, _) = conclude(&mut record);
-        let end = ", 466 µs predicted; predictions are off by up to 3.0 times (if the wait begins 2 ms into a hold of 10 ms); waking a parked thread takes 36.4 µs.";
+        let end = "; 466 µs predicted, other predictions are off by up to 3.0 times.";
         assert!(sentence.ends_with(end), "{sentence}");
     }
 
@@ -242,7 +220,7 @@ mod tests {
             "{sentence}"
         );
         assert!(
-            sentence.contains("; quick 30.0 µs late (median if"),
+            sentence.ends_with("; quick up to 30.0 µs late."),
             "{sentence}"
         );
         assert!(!sentence.contains("middle"), "{sentence}");
@@ -256,7 +234,7 @@ mod tests {
         let (sentence, advice) = conclude(&mut record);
         assert_eq!(
             sentence,
-            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock 566 µs late (1 item if the wait begins 5 ms into a hold of 10 ms, the worst of 2), 1.2 times the predicted 466 µs; waking a parked thread takes 36.4 µs."
+            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock up to 566 µs late (1 item), 15.5 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
         );
         assert!(advice.contains("--experiment producer-consumer --realtime"));
     }
@@ -269,7 +247,7 @@ mod tests {
         }
         let (sentence, advice) = conclude(&mut record);
         assert!(
-            sentence.ends_with("; predicted, not measured); waking a parked thread takes 36.4 µs."),
+            sentence.contains(" late (predicted, not measured), 12.8 times what waking "),
             "{sentence}"
         );
         assert!(advice.starts_with("Repeat it"), "{advice}");
