@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Header;
+use pinwise_format::count_of;
 
 /// Experiments of field reports, run here or on simulated machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,9 @@ pub struct ClaimCounts {
 pub struct ReportRecord {
     /// Its name, as `hyperthread-fill`.
     pub name: String,
+    /// What it reports: the end of "the report that".
+    #[serde(default)]
+    pub topic: String,
     /// When and on which machine it was made.
     pub machine: String,
     /// Assumed parameters, which no figure of the report gives, as "key: why".
@@ -139,32 +143,26 @@ impl Reproduction {
         let counts = &self.counts;
         let tried = counts.reproduced + counts.consistent + counts.contradicted;
         let how = if self.simulated { " in simulation" } else { "" };
-        let agreeing = match counts.consistent {
-            0 => format!("{} reproduced", counts.reproduced),
-            vague => format!(
-                "{} reproduced, {vague} consistent with vague figures",
-                counts.reproduced
-            ),
+        let subject = match self.reports.as_slice() {
+            [only] if !only.topic.is_empty() => format!("The report that {}: ", only.topic),
+            _ => String::new(),
         };
         let experiments = self.reports.iter().flat_map(|report| &report.experiments);
         let mut claims = experiments.flat_map(|experiment| &experiment.claims);
         let first = claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted);
-        let mut sentence = match first {
-            Some(first) => format!(
-                "{} of {tried} testable claims contradicted{how} ({}); {agreeing}",
-                counts.contradicted, first.claim
-            ),
-            None if counts.consistent == 0 => {
-                format!(
-                    "{} of {tried} testable claims reproduced{how}",
-                    counts.reproduced
-                )
-            }
-            None => format!("None of {tried} testable claims is contradicted{how}: {agreeing}"),
-        };
-        if counts.given > 0 {
-            sentence += &format!("; {} were inputs", counts.given);
+        let mut sentence = format!(
+            "{subject}{} of {tried} testable claims reproduced{how}",
+            counts.reproduced
+        );
+        if counts.consistent > 0 {
+            let agree = count_of(counts.consistent as u64, "agrees", "agree");
+            sentence += &format!(", {agree} where the report gives no exact figure");
         }
+        sentence += &match first {
+            Some(first) => format!("; {} contradicted: {}", counts.contradicted, first.claim),
+            None if counts.reproduced == tried => String::new(),
+            None => ", none contradicted".to_owned(),
+        };
         if counts.not_here > 0 {
             sentence += &format!("; {} cannot be tested here", counts.not_here);
         }

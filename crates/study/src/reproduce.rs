@@ -37,6 +37,8 @@ use stage::{Answer, Arm, Stage, TooFew};
 pub struct Report {
     /// Name of the report.
     pub name: &'static str,
+    /// What it reports: the end of "the report that".
+    topic: &'static str,
     /// Year and machine of the report.
     pub machine: &'static str,
     /// Names of its experiments.
@@ -53,6 +55,7 @@ pub struct Report {
 pub const REPORTS: [Report; 5] = [
     Report {
         name: "hyperthread-fill",
+        topic: "a scheduler fills hyper-threads before cores",
         machine: "2005, two Xeons of 3.0 GHz, 4 CPUs, Windows XP",
         experiments: &[
             "encode-wme",
@@ -67,6 +70,7 @@ pub const REPORTS: [Report; 5] = [
     },
     Report {
         name: "affinity-masks",
+        topic: "affinity masks decide the scores of a benchmark suite",
         machine: "2009, a Core i7 with 4 cores and 8 CPUs, Windows 2000",
         experiments: &["totals", "ranking", "tests", "bandwidths"],
         descriptions: &[affinity_masks::MACHINE],
@@ -76,6 +80,7 @@ pub const REPORTS: [Report; 5] = [
     },
     Report {
         name: "long-pause",
+        topic: "spin loops wait too long where PAUSE takes 14 times as long",
         machine: "2018, Xeon E5-1620 v3 against Xeon Gold 6126",
         experiments: &[
             "pause-latency",
@@ -92,6 +97,7 @@ pub const REPORTS: [Report; 5] = [
     },
     Report {
         name: "tuned-build",
+        topic: "a kernel built for its processor is faster than a generic one",
         machine: "2001, Athlon of 1.13 GHz against Pentium III, Linux 2.2 and 2.4",
         experiments: &["times", "working-set"],
         descriptions: &[],
@@ -101,6 +107,7 @@ pub const REPORTS: [Report; 5] = [
     },
     Report {
         name: "pinned-single-thread",
+        topic: "a pinned program is faster and steadier",
         machine: "2008, Core 2 Quad 6600 and Phenom 9600, Windows XP",
         experiments: &["superpi"],
         descriptions: &[pinned_single_thread::INTEL, pinned_single_thread::AMD],
@@ -250,6 +257,7 @@ fn unanswered_report(report: &Report, why: &str) -> ReportRecord {
     });
     ReportRecord {
         name: report.name.to_owned(),
+        topic: report.topic.to_owned(),
         machine: report.machine.to_owned(),
         assumed: Vec::new(),
         experiments: experiments.collect(),
@@ -281,6 +289,7 @@ fn describe_report(report: &Report, experiments: Vec<ExperimentRecord>) -> Resul
     }
     Ok(ReportRecord {
         name: report.name.to_owned(),
+        topic: report.topic.to_owned(),
         machine: report.machine.to_owned(),
         assumed,
         experiments,
