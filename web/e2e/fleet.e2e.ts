@@ -28,6 +28,10 @@ test('a fleet without a report says how to get one, and none of its nodes is fet
   expect(await page.locator('.command code').first().textContent()).toBe(
     `pinwise fleet report ${FLEET}`,
   );
+  expect(await page.locator('p.verdict').textContent()).toBe(
+    `${FLEET} not compared yet.`,
+  );
+  await page.getByRole('cell', { name: `${NODES} of ${NODES}` }).waitFor();
   const asked = requests
     .map((address) => address.slice(site.address.length))
     .filter((address) => address.startsWith('api/'));
@@ -93,11 +97,13 @@ test('the newest report is first, names outliers, and links to nodes', async () 
   expect(nodes.length).toBeGreaterThan(5);
   const site = await Site.start(workspace);
   const { page, requests } = await open(`${site.address}#/fleet`);
-  await page.getByRole('link', { name: 'Its report' }).waitFor();
+  const result = page.locator(`section a[href="#/record/${FLEET}.report"]`);
+  await result.waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
-    joinUnits(`${FLEET}: ${splitVerdict(report.sentence)[0]} Its report`),
+    joinUnits(`${FLEET}: ${splitVerdict(report.sentence)[0]}`),
   );
-  await page.getByRole('link', { name: 'Its report' }).click();
+  expect(await page.locator('.command').count()).toBe(0);
+  await result.click();
   await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
     joinUnits(splitVerdict(report.sentence)[0]),

@@ -3,14 +3,15 @@
 import { h } from '../../dom';
 import { count, formatMoments } from '../../format';
 import type { Entry, Source } from '../../source';
-import { commandList } from '../../headline';
+import { type NamedCommand, commandList } from '../../headline';
 import { splitVerdict } from '../../method';
 import { tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
-import { REPORT_SCHEMA } from '../fleet-report/at-hand';
+import { REPORT_SCHEMA, fleetTag } from '../fleet-report/at-hand';
 import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
+const NODE_SCHEMA = 'pinwise.fleet-node/1';
 /** Maximum number of listed fleets; the history has the others. */
 const MAX_FLEETS = 20;
 
@@ -19,6 +20,8 @@ export interface KnownFleet {
   id: string;
   plan: Entry | null;
   report: Entry | null;
+  /** Number of nodes with a record. */
+  recorded: number;
 }
 
 export interface Fleets {
@@ -34,11 +37,15 @@ export function joinPlansAndReports(
   reports: readonly Entry[],
 ): KnownFleet[] {
   const fleets = new Map<string, KnownFleet>(
-    plans.map((plan) => [plan.id, { id: plan.id, plan, report: null }]),
+    plans.map((plan) => [
+      plan.id,
+      { id: plan.id, plan, report: null, recorded: 0 },
+    ]),
   );
   for (const report of reports) {
     const id = report.id.replace(/\.report$/, '');
-    fleets.set(id, { id, plan: fleets.get(id)?.plan ?? null, report });
+    const plan = fleets.get(id)?.plan ?? null;
+    fleets.set(id, { id, plan, report, recorded: 0 });
   }
   return [...fleets.values()].sort((a, b) =>
     timeOf(b).localeCompare(timeOf(a)),
@@ -49,43 +56,79 @@ export function joinPlansAndReports(
 const timeOf = ({ plan, report }: KnownFleet): string =>
   plan?.time ?? report?.time ?? '';
 
-/** Lists the fleets of a store by two requests, whatever number of nodes they have. */
+/** Lists the fleets of a store and counts their nodes' records; no node is fetched. */
 export async function listFleets(source: Source): Promise<Fleets> {
   const [plans, reports] = await Promise.all([
     source.list({ schema: PLAN_SCHEMA, limit: MAX_FLEETS }),
     source.list({ schema: REPORT_SCHEMA, limit: MAX_FLEETS }),
   ]);
+  const fleets = joinPlansAndReports(plans.records, reports.records);
   return {
-    known: joinPlansAndReports(plans.records, reports.records),
+    known: await Promise.all(
+      fleets.map(async (fleet) => ({
+        ...fleet,
+        recorded: (
+          await source.list({
+            schema: NODE_SCHEMA,
+            tag: fleetTag(fleet.id),
+            limit: 1,
+          })
+        ).total,
+      })),
+    ),
     more: Math.max(plans.total, reports.total) - MAX_FLEETS,
   };
 }
 
-/** The newest fleet's result, and a list of all fleets; null if there are none. */
+/** The number of nodes in "12 nodes requested via slurm". */
+const requestedNodes = ({ plan }: KnownFleet): string | undefined =>
+  /^[\d,]+(?= nodes? )/.exec(plan?.verdict ?? '')?.[0];
+
+/** "2 of 12", of which the first have a record; null if only the report is here. */
+export function recordedNodes(fleet: KnownFleet): string | null {
+  if (!fleet.plan && fleet.recorded === 0) return null;
+  const requested = requestedNodes(fleet);
+  const recorded = fleet.recorded.toLocaleString('en-US');
+  return requested ? `${recorded} of ${requested}` : recorded;
+}
+
+/** The newest result, and how many fleets have none. */
+export function fleetsSentence(known: readonly KnownFleet[]): string {
+  const judged = known.find(({ report }) => report !== null)?.report;
+  const open = known.filter(({ report }) => report === null);
+  const result =
+    judged &&
+    `${judged.id.replace(/\.report$/, '')}: ${splitVerdict(judged.verdict)[0].replace(/\.$/, '')}`;
+  const rest =
+    open.length > 0 &&
+    `${open.length === 1 ? open[0]!.id : count(open.length, 'fleet')} not compared yet`;
+  return `${[result, rest].filter(Boolean).join('; ')}.`;
+}
+
+/** Compares the newest fleet without a result, or shows the state of its nodes if none has a
+ * record. */
+function nextCommand(known: readonly KnownFleet[]): NamedCommand[] {
+  const open = known.filter(({ report }) => report === null);
+  const ready = open.find(({ recorded }) => recorded > 0);
+  const fleet = ready ?? open[0];
+  if (!fleet) return [];
+  const id = shellWords([fleet.id]);
+  return ready
+    ? [[`Compare the nodes of ${fleet.id}`, `pinwise fleet report ${id}`]]
+    : [[`Show the state of ${fleet.id}`, `pinwise fleet status ${id}`]];
+}
+
+/** The newest result, and a list of all fleets; null if there are none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
-  const newest = fleets.known[0];
-  if (!newest) return null;
-  const judged = fleets.known.find(({ report }) => report !== null);
+  const { known } = fleets;
+  if (known.length === 0) return null;
   return h(
     'div',
-    newest.report ? null : h('p.verdict', `${newest.id} is not compared yet.`),
-    newest.report
-      ? null
-      : commandList([
-          [
-            'Compare its nodes, once they are done',
-            `pinwise fleet report ${shellWords([newest.id])}`,
-          ],
-        ]),
-    judged?.report &&
-      h(
-        judged === newest ? 'p.verdict' : 'p',
-        `${judged === newest ? '' : 'The newest result: '}${judged.id}: ${splitVerdict(judged.report.verdict)[0]} `,
-        recordLink(judged.report.id, 'Its report'),
-      ),
+    h('p.verdict', fleetsSentence(known)),
+    commandList(nextCommand(known)),
     section(
       'Fleets',
-      fleetTable(fleets.known, source),
+      fleetTable(known, source),
       fleets.more > 0 &&
         h(
           'p.muted',
@@ -106,24 +149,33 @@ const fleetTable = (
   const moment = formatMoments(known.map(timeOf));
   return tableElement({
     caption: 'Newest first',
-    columns: ['Fleet', 'Submitted, UTC', 'Nodes', 'Result', 'Records'],
-    rows: known.map(({ id, plan, report }) => [
-      plan ? recordLink(plan.id, id) : id,
-      moment(timeOf({ id, plan, report })),
-      plan?.verdict,
-      report
-        ? recordLink(report.id, splitVerdict(report.verdict)[0] || 'Report')
-        : 'not compared yet',
-      source.kind === 'site'
-        ? h(
-            'a',
-            {
-              href: formatAddress({ tag: `fleet:${id}` }),
-              aria: { label: `Records of ${id}` },
-            },
-            'All',
-          )
-        : null,
-    ]),
+    columns: [
+      'Fleet',
+      'Submitted, UTC',
+      'Nodes with records',
+      'Result',
+      'Records',
+    ],
+    rows: known.map((fleet) => {
+      const { id, plan, report } = fleet;
+      return [
+        plan ? recordLink(plan.id, id) : id,
+        moment(timeOf(fleet)),
+        recordedNodes(fleet),
+        report
+          ? recordLink(report.id, splitVerdict(report.verdict)[0] || 'Report')
+          : 'not compared yet',
+        source.kind === 'site'
+          ? h(
+              'a',
+              {
+                href: formatAddress({ tag: `fleet:${id}` }),
+                aria: { label: `Records of ${id}` },
+              },
+              'All',
+            )
+          : null,
+      ];
+    }),
   });
 };
