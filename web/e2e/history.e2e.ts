@@ -95,6 +95,7 @@ describe('views of many records', () => {
     await stage.locator('svg').first().waitFor();
     const dots = stage.locator('[aria-label="dot"] path');
     expect(await dots.count()).toBe(6);
+    await stage.getByText('wall-clock time, lower is better').waitFor();
     const box = (await stage.boundingBox())!;
     const y = box.y + box.height / 2;
     await page.mouse.move(box.x + box.width * 0.4, y);
@@ -110,6 +111,25 @@ describe('views of many records', () => {
     expect(await dots.count()).toBe(6);
     await page.getByLabel('From (UTC)').fill('2026-01-05');
     expect(await dots.count()).toBe(2);
+  });
+
+  test('a phone shows records below the folded questions', async () => {
+    const records = makeHostComparisons().map((record) => ({
+      ...record,
+      host: { ...(record['host'] as object), hostname: 'node' },
+    }));
+    const { page } = await open(writeReport(records), {
+      hash: '#/history',
+      width: 390,
+    });
+    await waitUntilDrawn(page);
+    const table = page.locator('.questions table');
+    expect(await table.isVisible()).toBe(false);
+    expect(await page.locator('.records a.title').first().isVisible()).toBe(
+      true,
+    );
+    await page.getByText('1 question measured more than once').click();
+    expect(await table.isVisible()).toBe(true);
   });
 
   test('filters with long values are no wider than a phone', async () => {

@@ -26,6 +26,7 @@ import {
   endsOf,
   isRows,
   labelOf,
+  tickLabels,
   ticksOf,
   ticksThatFit,
   valuesOf,
@@ -202,6 +203,7 @@ function backMarks(
   // The title is centred on the axis, and may extend beyond it.
   const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
+  const xLabels = xTicks && tickLabels(xAxis, xTicks);
   const rowNames = isRows(yAxis)
     ? fitNames(
         yAxis.names.map(visible),
@@ -226,7 +228,10 @@ function backMarks(
     isRows(yAxis) ? null : gridY(yTicks, grid),
     axisX({
       ...(xTicks
-        ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v, xTicks) }
+        ? {
+            ticks: xTicks,
+            text: (_: number, at: number) => xLabels?.[at] ?? '',
+          }
         : { tickSpacing: 100 }),
       ...shared,
       label:

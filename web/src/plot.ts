@@ -219,6 +219,12 @@ export function endsOf(
   ];
 }
 
+/** The labels of ticks; of equal neighbours only the first has one. */
+export function tickLabels(axis: Axis, ticks: readonly number[]): string[] {
+  const labels = ticks.map((tick) => labelOf(axis, tick, ticks));
+  return labels.map((label, at) => (label === labels[at - 1] ? '' : label));
+}
+
 /** The label of a value with the significant digits in which even `ticks` differ, at least three. */
 export function labelOf(
   axis: Axis,

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { quantity } from './format';
-import { endsOf, labelOf, ratioAxis, ticksThatFit } from './plot';
+import { endsOf, labelOf, ratioAxis, tickLabels, ticksThatFit } from './plot';
 
 import {
   decadeTicks,
@@ -95,4 +95,9 @@ test('a narrow axis labels its ends rather than one tick', () => {
   expect(ticksThatFit(cost, [155, 240], 105, measure)).toEqual([160, 240]);
   const ratios = ratioAxis('', [0.79, 1.36]);
   expect(ticksThatFit(ratios, [0.79, 1.36], 90, measure)).toEqual([0.8, 1.2]);
+});
+
+test('of equal labels beside each other only the first is shown', () => {
+  const axis = { title: '', label: (at: number) => (at < 2 ? 'a' : 'b') };
+  expect(tickLabels(axis, [0, 1, 2, 3])).toEqual(['a', '', 'b', '']);
 });

@@ -10,7 +10,7 @@ import { count, formatMoments, minute, quantity, withSpan } from '../../format';
 import { items } from '../../fields';
 import { seriesLook } from '../../plot';
 import { wholeTicks } from '../../scales';
-import type { GateRecord } from '../../records';
+import type { Comparison, GateRecord, MetricRecord } from '../../records';
 import type { Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
@@ -24,11 +24,10 @@ import {
   findNewVerdict,
   hostOf,
   isExact,
-  signOf,
-  formatVerdict,
   selectTimeRange,
   spreadTimes,
 } from './shape';
+import { signOf, formatVerdict } from './verdict';
 import { recordLink, recordHref } from '../../words';
 
 /** Records asked for at most: the newest of them. */
@@ -41,6 +40,13 @@ const MAX_LABELS = 6;
 const MAX_VERDICT_SIGNS = 60;
 /** With more points of a host than this, their intervals are a band instead of bars. */
 const MAX_BARS = 40;
+
+/** Records with a metric; all their figures are of it. */
+const HAS_METRIC = /^pinwise\.(comparison|search)\//;
+
+/** "wall-clock time, lower is better". */
+const metricTitle = ({ label, name, better }: MetricRecord): string =>
+  `${label || name}, ${better} is better`;
 
 /** The plot of a subject's records with a select of its figures. */
 export function overTimePart(
@@ -63,6 +69,7 @@ export function overTimePart(
     b.time.localeCompare(a.time),
   )[0]!;
   let gate: GateRecord | null = null;
+  let metric: MetricRecord | null = null;
   let isDisposed = false;
   const verdict = h('p.verdict');
   const next = h('div');
@@ -91,7 +98,11 @@ export function overTimePart(
       range,
       zoom,
     });
-    if (!isGate) return plan;
+    if (!isGate) {
+      if (metric?.better)
+        plan.panel!.y = { ...plan.panel!.y, title: metricTitle(metric) };
+      return plan;
+    }
     const isRate = benchmark?.metric?.better === 'higher';
     const effect = benchmark?.min_effect ?? 0;
     const limit = isRate ? -effect / (1 + effect) : effect;
@@ -121,10 +132,11 @@ export function overTimePart(
     },
   );
   const drawn = chart(plan());
-  if (isGate)
+  if (isGate || HAS_METRIC.test(newest.schema))
     void page.source.load(newest.id).then(
       (record) => {
-        gate = record as GateRecord;
+        if (isGate) gate = record as GateRecord;
+        else metric = (record as Comparison).metric ?? null;
         if (!isDisposed) drawn.redraw(plan());
       },
       () => undefined,

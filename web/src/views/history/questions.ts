@@ -15,13 +15,13 @@ import {
   figureText,
   formatAddress,
   findQuestions,
-  formatVerdict,
   historyPoints,
   spreadTimes,
   type NewVerdict,
   type Point,
   type Question,
 } from './shape';
+import { formatVerdict, verdictWords } from './verdict';
 import type { Entry, GateHistory, Source } from '../../source';
 import { type TableCell, numberColumns, tableElement } from '../../table';
 import { recordHref } from '../../words';
@@ -31,6 +31,9 @@ const HEIGHT = 32;
 const MARGIN = 4;
 /** Rows shown at first. */
 const ROWS_AT_FIRST = 8;
+
+/** Is the table open? On a phone it would leave no room for records. */
+let isUnfolded = matchMedia('(min-width: 40rem)').matches;
 
 /** The questions of these records as a table; null if none was asked twice. */
 export function questionTable(
@@ -43,8 +46,9 @@ export function questionTable(
   const [newest] = changed.sort((a, b) => b.after.time - a.after.time);
   const table = (shown: readonly Question[]): HTMLElement =>
     tableElement({
-      caption:
-        'Questions measured more than once. A tick marks a change of the machine or the program.',
+      caption: shown.some(({ changes }) => changes.length > 0)
+        ? 'A vertical line marks a change of the machine or the program.'
+        : 'Most records first',
       columns: [
         'Question',
         'Verdict',
@@ -64,14 +68,20 @@ export function questionTable(
     },
     `Show ${all.length - ROWS_AT_FIRST} more`,
   );
+  const fold = h(
+    'details',
+    { open: isUnfolded, ontoggle: () => (isUnfolded = fold.open) },
+    h('summary', `${count(all.length, 'question')} measured more than once`),
+    first,
+    all.length > ROWS_AT_FIRST && button,
+  );
   return h(
     'section.questions',
     { aria: { label: 'Questions over time' } },
     newest &&
       h('p.verdict', `${newest.after.entry.title}: ${newest.sentence}.`),
     newest && commandList([diffCommand(newest.before, newest.after)]),
-    first,
-    all.length > ROWS_AT_FIRST && button,
+    fold,
   );
 }
 
@@ -98,9 +108,9 @@ function questionRow(
     h(
       'span',
       isGate || (changed && changed.after === headline?.after)
-        ? formatVerdict(newest.entry)
+        ? verdictWords(newest.entry)
         : (changed?.sentence ??
-            `${figure} on ${host}: ${describeTrend(points)}`),
+            `${figure} on ${host}: ${describeTrend(points, true)}`),
     ),
     // Two points show no course.
     h('span', points.length > 2 ? sparkline(question) : null),

@@ -23,10 +23,10 @@ import {
   findQuestions,
   parseTimeRange,
   findRepeatedSubjects,
-  formatVerdict,
   selectTimeRange,
   spreadTimes,
 } from './shape';
+import { formatVerdict } from './verdict';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry =>
   fakeEntry(id, {
@@ -281,6 +281,9 @@ describe('over time', () => {
     expect(describeTrend(collectOverTime(times, null).hosts[0]!.points)).toBe(
       '2 records are too few to judge; last 44.1 s, before 423 s',
     );
+    expect(
+      describeTrend(collectOverTime(times, null).hosts[0]!.points, true),
+    ).toBe('2 records are too few to judge');
     const counts = [2, 5].map((value, at) =>
       entry(`${at + 1}`, {
         figures: [{ name: 'nodes', unit: '', value, low: null, high: null }],

@@ -65,29 +65,6 @@ export function nameKind(schema: string): string {
   return KIND_NAMES[name] ?? name.replaceAll('-', ' ');
 }
 
-/** Signs of verdicts, beside their words. */
-const VERDICT_SIGNS: Readonly<Record<string, string>> = {
-  best: '★',
-  same: '=',
-  does_not_matter: '=',
-  leave_alone: '✓',
-  pass: '✓',
-  fail: '✗',
-  broken: '‼',
-  timed: '·',
-  no_alarm: '✓',
-  false_alarm: '✗',
-  undecided: '?',
-};
-
-/** The sign of a record's verdict; empty of records without one. */
-export const signOf = ({ complete, outcome }: Entry): string =>
-  complete ? (VERDICT_SIGNS[outcome ?? ''] ?? '') : '◌';
-
-/** A record's verdict behind its sign. */
-export const formatVerdict = (entry: Entry): string =>
-  `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
-
 /** From this many parts of a bench or fleet on, they are folded. */
 const MIN_FOLDED_PARTS = 3;
 
@@ -196,7 +173,10 @@ export const isExact = ({ value, low, unit }: Figure): boolean =>
 
 /** How the newest figure differs from those before, as far as intervals do not overlap; as the
  * end of a sentence. */
-export function describeTrend(points: readonly Point[]): string {
+export function describeTrend(
+  points: readonly Point[],
+  isBesideValues = false,
+): string {
   const [first] = points;
   const now = points.at(-1)?.figure;
   if (!first || !now || points.length < 2) return 'measured once';
@@ -206,8 +186,15 @@ export function describeTrend(points: readonly Point[]): string {
     isExact(a) && isExact(b)
       ? a.value < b.value
       : a.high !== null && b.low !== null && a.high < b.low;
-  if (now.low === null && !isExact(now))
-    return `${points.length < 3 ? '2 records are too few to judge' : 'no intervals to judge by'}; last ${textOf(now)}, before ${textOf(points.at(-2)!.figure)}`;
+  if (now.low === null && !isExact(now)) {
+    const reason =
+      points.length < 3
+        ? '2 records are too few to judge'
+        : 'no intervals to judge by';
+    return isBesideValues
+      ? reason
+      : `${reason}; last ${textOf(now)}, before ${textOf(points.at(-2)!.figure)}`;
+  }
   const before = [...points]
     .reverse()
     .find(({ figure }) => isBelow(figure, now) || isBelow(now, figure));

@@ -20,8 +20,8 @@ import {
   nameKind,
   parseTimeRange,
   findRepeatedSubjects,
-  formatVerdict,
 } from './shape';
+import { formatVerdict } from './verdict';
 
 /** The search starts after this many milliseconds without a key. */
 const SEARCH_DELAY_MS = 200;
@@ -126,7 +126,7 @@ const SELECTS = [
   ['host', 'Host'],
   ['schema', 'Kind'],
   ['tag', 'Tag'],
-  ['subject', 'Over time'],
+  ['subject', 'Question'],
 ] as const;
 
 function filterControls(filter: Filter): Controls {
@@ -173,7 +173,7 @@ function filterControls(filter: Filter): Controls {
         tag: listing.tags,
         subject: findRepeatedSubjects(listing.records),
       };
-      for (const { key, select } of selects) {
+      for (const { key, select, name } of selects) {
         const chosen = now[key] ?? '';
         // Some records have no host; the empty value means all.
         const offered = values[key].filter(Boolean).slice(0, MAX_OPTIONS);
@@ -183,13 +183,7 @@ function filterControls(filter: Filter): Controls {
           visible(key === 'schema' ? nameKind(value) : value);
         fill(
           select,
-          h(
-            'option',
-            { value: '' },
-            key === 'subject'
-              ? 'choose a question'
-              : `all ${key === 'schema' ? 'kind' : key}s`,
-          ),
+          h('option', { value: '' }, `all ${name.toLowerCase()}s`),
           ...all.map((value) =>
             h(
               'option',
