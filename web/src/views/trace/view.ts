@@ -60,7 +60,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     adviceLine(shape.adviceOf(record)),
   ];
   const isPolled = shape.isPolled(record);
-  const time = isPolled ? timePlan(record) : null;
+  const time = timePlan(record);
   const bar = time && chart(time);
   const findings = (record.answer ? findingsPart : furtherFindings)(
     record.findings,
@@ -80,7 +80,7 @@ export function traceView(any: AnyRecord, page: Page): View {
           figures,
           findings,
         ]
-      : [section('Timeline', slot), findings, figures]),
+      : [bar?.element, section('Timeline', slot), findings, figures]),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
     useSection(record),
