@@ -244,8 +244,8 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
         _ if is_java(record) => {
             format!("Who holds it, and where: {}", write_stacks_command(record))
         }
-        Some(_) => "Do not sleep or wait while holding it, or split it.".to_owned(),
-        None => "Hold it for less, or split it.".to_owned(),
+        Some(_) => "Do not sleep or wait while holding the lock, or split it.".to_owned(),
+        None => "Hold the lock for less, or split it.".to_owned(),
     };
     let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
     Some(

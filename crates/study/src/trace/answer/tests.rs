@@ -491,7 +491,7 @@ fn a_lock_is_named_beside_a_larger_cause() {
         "Short of CPUs for its own threads and held up by a lock at update_table(): its threads \
          spent 42.0 % of their time waiting for a CPU, 34.0 % waiting for a lock at update_table() \
          and 24.0 % running.",
-        "Fewer threads may be as fast. Hold it for less, or split it.",
+        "Fewer threads may be as fast. Hold the lock for less, or split it.",
     );
 }
 
