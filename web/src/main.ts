@@ -16,7 +16,7 @@ import type { Page, Place, View } from './view';
 import { viewOf } from './views';
 import { startPrinting } from './print';
 import { download, fileName, saveMenu } from './save';
-import { commandLine, copy, copyButton, shellWords } from './words';
+import { commandLine, copy, copyButton, shellWords, withBreaks } from './words';
 import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
@@ -328,7 +328,7 @@ function titleParts(
   origin: string,
 ): HTMLElement[] {
   const heading = h('h1.cut', ...titleLines(record, title));
-  const parts = [heading, h('span.cut', origin)];
+  const parts = [heading, h('span.cut', ...withBreaks(origin))];
   const more = h(
     'button',
     {
@@ -354,9 +354,13 @@ function titleLines(record: AnyRecord, title: string): Child[] {
   const { before = a, after = b } = record as ProfileDiff;
   if (before?.title && after?.title)
     return before.title === after.title
-      ? [`${before.title}, before and after`]
-      : [`${before.title} →`, h('br'), after.title];
-  return [title];
+      ? withBreaks(`${before.title}, before and after`)
+      : [
+          ...withBreaks(`${before.title} →`),
+          h('br'),
+          ...withBreaks(after.title),
+        ];
+  return withBreaks(title);
 }
 
 /** Keeps named choices in the address, and applies those of the address. */

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
 import { visible } from './dom';
-import { shellWords } from './words';
+import { shellWords, breakParts } from './words';
 
 test('invisible characters are made visible', () => {
   for (const hidden of [
@@ -58,4 +58,23 @@ test('a word is shown as it is copied', () => {
   const line = shellWords(['a\nb', '\u202e', '\u001b[201~']);
   expect(visible(line)).toBe(line);
   expect(line).not.toContain('\n');
+});
+
+test('lines end after slashes, not within options', () => {
+  expect(breakParts('sort --parallel=two -s 5 of os-default')).toEqual([
+    ['sort ', '--parallel=two', ' ', '-s', ' 5 of os-default'],
+  ]);
+  expect(breakParts("'two' (--ignore-failure does)")).toEqual([
+    ["'two' ", '(--ignore-failure', ' does)'],
+  ]);
+  expect(breakParts('> /proc/irq/6/smp_list', true)).toEqual([
+    ['> /'],
+    ['proc/'],
+    ['irq/'],
+    ['6/'],
+    ['smp_list'],
+  ]);
+  expect(breakParts('diff 2026-01 --place os-default -- a', true)).toEqual([
+    ['diff ', '2026-01', ' ', '--place', ' ', 'os-default', ' -- a'],
+  ]);
 });

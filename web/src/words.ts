@@ -61,7 +61,7 @@ const MAX_WHOLE_COMMAND = 160;
 
 /** A command line with a copy button; environment variables are folded, and copied too. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  const code = h('code', ...withOptions(text.replace(VARIABLES, ' …')));
+  const code = h('code', ...withBreaks(text.replace(VARIABLES, ' …'), true));
   const line = h('div.command', code, copyButton(text, what));
   if (text.length > MAX_WHOLE_COMMAND) {
     line.classList.add('long');
@@ -78,14 +78,29 @@ export const withCode = (sentence: string): Child[] =>
   sentence
     .split(/`([^`]+)`/)
     .flatMap((part, at): Child[] =>
-      at % 2 === 1 ? [h('code', ...withOptions(part))] : withOptions(part),
+      at % 2 === 1 ? [h('code', ...withBreaks(part, true))] : withBreaks(part),
     );
 
-/** Text in which no line ends within an option such as --max-runs. */
-const withOptions = (text: string): Child[] =>
+/** Options such as -s and --max-runs=9, with a bracket or quote around them. */
+const OPTION = /((?<!\S)[^\s\w/-]*--?[A-Za-z][^\s/]*\/?)/;
+/** Words of a command with a hyphen, also names and ids. */
+const HYPHENATED = /((?<!\S)[^\s/]*-\w[^\s/]*\/?)/;
+
+/** Parts of a text between which a line may end beside spaces: after each slash of a path. Of each
+ * part, every second piece is a word in which no line ends. */
+export const breakParts = (text: string, isCommand = false): string[][] =>
   text
-    .split(/(--[\w-]+)/)
-    .map((part, at) => (at % 2 === 1 ? h('span.option', part) : part));
+    .split(/(?<=\/)(?=[\w.])/)
+    .map((part) => part.split(isCommand ? HYPHENATED : OPTION));
+
+/** Text in which lines end at spaces and after slashes, not within options. */
+export const withBreaks = (text: string, isCommand = false): Child[] =>
+  breakParts(text, isCommand).flatMap((pieces, place) => [
+    place > 0 && h('wbr'),
+    ...pieces.map((piece, at) =>
+      at % 2 === 1 ? h('span.unbroken', piece) : piece,
+    ),
+  ]);
 
 /** Findings as a list, in the record's order: the most serious first. */
 export const findingList = (findings: readonly Finding[]): HTMLElement =>

@@ -33,6 +33,7 @@ import {
   findingList,
   section,
   shellWords,
+  withBreaks,
 } from '../../words';
 import { adviceList, armPlacePart } from './answer';
 import {
@@ -193,7 +194,12 @@ function topPart({
       : (record.findings?.filter(isOfExits) ?? []);
   const [answer, , error] = splitHead(record);
   return [
-    h('p.verdict', isRunning ? 'No verdict yet: it comes at the end.' : answer),
+    h(
+      'p.verdict',
+      ...withBreaks(
+        isRunning ? 'No verdict yet: it comes at the end.' : answer,
+      ),
+    ),
     error ? h('pre', error) : null,
     ...letters.map(({ letter, parts: [start, own, end] }) =>
       h(
