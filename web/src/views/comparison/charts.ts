@@ -37,6 +37,10 @@ export const armColour = ({
     : COLOURS.neutral;
 };
 
+/** The colour in charts with a row for each arm; without a verdict it is neither better nor worse. */
+const rowColour = (line: Pick<ArmLine, 'colour' | 'standing'>): string =>
+  line.standing === 'undecided' ? COLOURS.neutral : armColour(line);
+
 /** The look of a point by standing; position and word show the same. */
 const LOOKS: Readonly<Record<Standing, Look>> = {
   baseline: { shape: 'diamond' },
@@ -163,7 +167,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
       const { turn = 0, ...look } = LOOKS[r.standing];
       return {
         ...look,
-        colour: armColour(r),
+        colour: rowColour(r),
         turn: isUp ? -turn : turn,
         x: r.ratio,
         y: at,
@@ -303,7 +307,7 @@ function runSeries(
   return {
     size: size / 2,
     opacity: 0.8,
-    colour: armColour(line),
+    colour: rowColour(line),
     points: line.dots.map((d, at) => ({
       x: d.value,
       y: row - MEDIAN_SHARE / 2 + across[at]! * half,

@@ -9,7 +9,7 @@ import { cumulativeSteps, runningMedian, runsInTime, spreadDots } from './runs';
 import { armLines, readHead } from './shape';
 import { ratioPlan } from './charts';
 import { quantile } from '../../numbers';
-import { isRows, panelsOf } from '../../plot';
+import { isRows, panelsOf, COLOURS } from '../../plot';
 import { describeEffect } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
@@ -379,6 +379,10 @@ test('what a companion costs an arm is no advice against the arm', () => {
     [['b beside noise'], 'a beside noise'],
     [['a beside noise'], 'a'],
   ]);
+  // The colour of an arm that is better or worse would claim too much.
+  expect(
+    panelsOf(plan, 800).map(({ series }) => series[0]!.points[0]!.colour),
+  ).toEqual([COLOURS.neutral, COLOURS.worse]);
   // The verdict names what the companion changes for each arm: the chart shows it, once.
   const companion_effects = ['a', 'b'].map((arm) => ({
     arm,
