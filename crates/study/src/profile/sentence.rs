@@ -101,8 +101,18 @@ pub(super) fn summarise(profile: &Profile, event: Event) -> String {
     )
 }
 
-/// The function that called another for more than half of its own time; not the C library's, which
-/// starts every program.
+/// Functions that begin a program or a thread: as callers they tell nothing.
+const BEGINS: [&str; 6] = [
+    "_start",
+    "start_thread",
+    "clone",
+    "clone3",
+    "runtime.main",
+    "runtime.goexit",
+];
+
+/// The function that called another for more than half of its own time, unless it begins a program
+/// or a thread.
 fn find_caller<'p>(profile: &'p Profile, called: &FunctionTime) -> Option<&'p Function> {
     let nodes = profile.tree.nodes();
     let mut times: BTreeMap<&Function, u64> = BTreeMap::new();
@@ -113,7 +123,8 @@ fn find_caller<'p>(profile: &'p Profile, called: &FunctionTime) -> Option<&'p Fu
     let (caller, time_ns) = times.into_iter().max_by_key(|(_, time_ns)| *time_ns)?;
     let is_named = matches!(caller.kind, Kind::User | Kind::Kernel)
         && !caller.is_nameless()
-        && !caller.name.starts_with("__libc_start");
+        && !caller.name.starts_with("__libc_start")
+        && !BEGINS.contains(&&*caller.name);
     (is_named && *caller != called.function && 2 * time_ns > called.own.cpu_ns).then_some(caller)
 }
 
@@ -298,9 +309,10 @@ mod tests {
             mixed.ends_with(" is spent in strcmp, called by find."),
             "{mixed}"
         );
-        let scene = Scene::new("/bin/prog").stack(&["_start", "__libc_start_main", "main"], 100);
-        let started = profile_sentence(scene);
-        assert!(started.ends_with(" is spent in main."), "{started}");
+        for stack in [["__libc_start_main", "main"], ["start_thread", "main"]] {
+            let started = profile_sentence(Scene::new("/bin/prog").stack(&stack, 100));
+            assert!(started.ends_with(" is spent in main."), "{started}");
+        }
     }
 
     #[test]
@@ -393,7 +405,10 @@ mod tests {
     fn garbage_collection_of_go_is_summed_up() {
         let scene = Scene::new("/bin/prog")
             .stack(&["runtime.gcBgMarkWorker", "runtime.scanobject"], 20)
-            .stack(&["runtime.gcBgMarkWorker", "runtime.greyobject"], 15)
+            .stack(
+                &["runtime.gcBgMarkWorker", "runtime.spanClass.sizeclass"],
+                15,
+            )
             .stack(&["main.main", "runtime.mallocgc"], 25);
         let sentence = profile_sentence(scene.stack(&["main.main"], 40));
         let end = "is spent in main.main; in all, Go's garbage collection takes 35.0 % (a larger GOGC or GOMEMLIMIT takes less).";

@@ -76,7 +76,7 @@ impl Collection {
             functions.filter(|time| collects(&time.function.name))
         };
         Self {
-            time: own().map(|time| time.own).sum(),
+            time: sum_below(profile, collects),
             waits: own().map(|time| time.waits).sum(),
             whose,
             advice,
@@ -102,6 +102,20 @@ impl Collection {
         let Self { whose, advice, .. } = self;
         format!("{whose} garbage collection takes {share} ({advice})")
     }
+}
+
+/// Time in the functions that collect garbage and in all that they call, whatever its name.
+fn sum_below(profile: &Profile, collects: fn(&str) -> bool) -> Amount {
+    let nodes = profile.tree.nodes();
+    // Callers come before the functions that they call.
+    let mut collecting: Vec<bool> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let is_called = node.parent.is_some_and(|caller| collecting[caller]);
+        collecting.push(is_called || collects(&node.function.name));
+    }
+    let both = nodes.iter().zip(collecting);
+    both.filter_map(|(node, collects)| collects.then_some(node.own))
+        .sum()
 }
 
 fn is_of_go(function: &str) -> bool {
