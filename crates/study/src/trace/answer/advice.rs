@@ -101,6 +101,7 @@ fn advise_on_queue(record: &TraceRecord, times: &Times, by: QueuedBy) -> Option<
         QueuedBy::Others if !never_blocks(record) && times.ran_s >= RUNS * times.all_s() => {
             advise_profile(record, "its own", "")
         }
+        QueuedBy::OwnThreads => advise_profile_or_spin(record, "its", ""),
         _ => advise_spin_attach(record),
     }
 }

@@ -229,7 +229,7 @@ fn time_asleep_with_a_lock_is_no_time_in_the_lock() {
         &record,
         "Held up by a lock at update_table(): its threads spent 75.4 % of their time waiting for \
          it and 24.4 % asleep (timer).",
-        "Do not sleep or wait while holding it",
+        "Do not sleep or wait while holding the lock",
     );
     let said = sentence_of(&record, "lock_waits");
     let holder = "Whoever holds it waits meanwhile, mostly for a timer (sleep) at update_table().";
