@@ -10,6 +10,7 @@ use pinwise_record::{
 };
 use pinwise_stats::beside;
 use pinwise_stats::confirm::{Contrast, Look};
+use pinwise_stats::judge::Judge;
 use pinwise_stats::limit::{self, LimitVerdict};
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
@@ -42,7 +43,11 @@ pub(super) fn judge_limit(
         LimitVerdict::Passed => (
             GateOutcome::Passed,
             format!(
-                "{arm} is not {worse} than {baseline} by more than {by}: at most {}.",
+                "{arm} is not {worse} than {baseline} by more than {by}{}: at most {}.",
+                match plan.tuning.judge {
+                    Judge::Typical => " in the typical run",
+                    _ => "",
+                },
                 describe_worst_end(&effect, metric)
             ),
         ),

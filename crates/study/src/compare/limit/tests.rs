@@ -96,7 +96,8 @@ fn requiring_a_verdict_beside_the_limit_takes_more_runs() {
     assert!(passed.blocks < decided.blocks);
     assert_eq!(passed.verdict.kind, VerdictKind::Undecided);
     assert_eq!(passed.verdict.sentence, limits(&passed)[0].sentence);
-    let passes = "cpu:0 is not slower than os-default by more than 2.0 %: at most ";
+    let passes =
+        "cpu:0 is not slower than os-default by more than 2.0 % in the typical run: at most ";
     assert!(
         passed.verdict.sentence.starts_with(passes),
         "{:?}",
