@@ -45,7 +45,18 @@ fn list_statuses<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> String {
 
 /// Runs that failed, as a finding.
 pub(super) fn check_exits(record: &Comparison) -> Option<Finding> {
-    let runs: Vec<&RunRecord> = valid_arms(record).flat_map(|arm| &arm.runs).collect();
+    let failing: Vec<&Arm> = valid_arms(record)
+        .filter(|arm| arm.runs.iter().any(is_failure))
+        .collect();
+    // With several arms, the runs of the only one that failed.
+    let of_arm = match failing.as_slice() {
+        [only] if record.arms.len() > 1 => format!(" of {}", only.name),
+        _ => String::new(),
+    };
+    let runs: Vec<&RunRecord> = match failing.as_slice() {
+        [only] => only.runs.iter().collect(),
+        _ => valid_arms(record).flat_map(|arm| &arm.runs).collect(),
+    };
     let failed = runs.iter().filter(|run| is_failure(run)).count();
     let many = match failed {
         0 => return None,
@@ -57,7 +68,7 @@ pub(super) fn check_exits(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "exit_statuses",
             Severity::Warning,
-            format!("{many} exited with status {statuses}."),
+            format!("{many}{of_arm} exited with status {statuses}."),
             format!("The command may have failed: run it once and read its output. {ACCEPT}"),
         )
         .with_weight(8)
@@ -180,7 +191,8 @@ mod tests {
         assert_eq!(sentence(&record), None);
         let all = record.arms.iter().flat_map(|arm| &arm.runs).count();
         record.arms[0].runs[0].exit = Some(3);
-        let some = format!("1 of {all} runs exited with status 3.");
+        let Arm { runs, name, .. } = &record.arms[0];
+        let some = format!("1 of {} runs of {name} exited with status 3.", runs.len());
         assert_eq!(sentence(&record), Some(some));
         for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
             run.exit = Some(1);
