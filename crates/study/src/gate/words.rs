@@ -223,7 +223,7 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
                 by_cpu => format!(", {by_cpu} by CPU time"),
             };
             format!(
-                "No benchmark is slower{}: {} passed{by_cpu}.",
+                "No benchmark is slower{} in the typical run: {} passed{by_cpu}.",
                 describe_limit(record),
                 judged.count()
             )
