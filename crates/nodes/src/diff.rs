@@ -18,7 +18,7 @@ use crate::nodes::{Figure, Nodes};
 use crate::population::median;
 use crate::side::{Side, is_near_centre, list_figures, match_figures};
 use crate::words::{describe_change, join_names};
-use pinwise_format::{count, percent};
+use pinwise_format::{count, count_of, percent};
 use pinwise_record::{Direction, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjust_p_values;
@@ -239,6 +239,17 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
             "No change of 1 % or more is confirmed in {}",
             count(figures, "figure")
         );
+        let misses_one = |change: &&FleetFigureChange| {
+            change.low.is_some_and(|low| low > 1.0) || change.high.is_some_and(|high| high < 1.0)
+        };
+        let alone = changes.iter().filter(misses_one).count();
+        if alone > 0 {
+            let by_chance = (2.0 * (1.0 - QUANTILE) * figures as f64).round().max(1.0);
+            let differ = count_of(alone as u64, "differs", "differ");
+            return format!(
+                "{confirmed}; {differ} taken alone, and chance alone gives about {by_chance}."
+            );
+        }
         let possible = changes
             .iter()
             .flat_map(|change| [(change, change.low), (change, change.high)])
@@ -248,7 +259,7 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
             || format!("{confirmed}."),
             |(FleetFigureChange { step, name, .. }, by)| {
                 let by = percent(by);
-                format!("{confirmed}; taken alone, {step} · {name} may have changed by up to {by}.")
+                format!("{confirmed}; {step} · {name} may have changed by up to {by}.")
             },
         );
     }
