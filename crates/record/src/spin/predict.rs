@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::first_name;
 use crate::named::open_enum;
 use crate::{Answer, Entry, Header, StoredRecord};
-use pinwise_format::{count_of, seconds};
+use pinwise_format::{count_of, grouped, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
 use pinwise_spin::prediction::{Hints, PauseCost, Prediction, find_cliffs};
 use pinwise_spin::table::find_algorithm;
@@ -90,7 +90,8 @@ impl SpinPredictRecord {
         let first = cliffs.iter().rfind(|at| **at <= cpus).copied();
         match (first, cliffs.iter().find(|at| **at > cpus)) {
             (Some(first), Some(next)) if next - first > 1 => {
-                format!("{named} (the same with {first} to {})", next - 1)
+                let (first, last) = (grouped(first), grouped(next - 1));
+                format!("{named} (the same with {first} to {last})")
             }
             _ => named,
         }

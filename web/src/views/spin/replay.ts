@@ -76,7 +76,7 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   const hasQuartiles = all.some((p) => p.low !== null);
   return {
     name: 'Lateness after the release',
-    summary: `By ${isHandoff ? 'how long the lock is held' : 'when the wait begins, after the lock is taken (delay)'}${hasQuartiles ? '; the lines are quartiles' : ''}.`,
+    summary: `${isHandoff ? 'By how long the lock is held' : 'Delay: the wait begins this long after the lock is taken'}${hasQuartiles ? '; the lines are quartiles' : ''}.`,
     panel: {
       height: 26 * rows.length,
       x: {

@@ -1,6 +1,6 @@
 //! What a replay says: how late a released lock is noticed, and how late that was predicted.
 
-use super::{ReplayCell, ReplayedAlgorithm, SpinReplayRecord};
+use super::{ReplayCell, ReplayExperiment, ReplayedAlgorithm, SpinReplayRecord};
 use crate::Answer;
 use crate::spin::first_name;
 use pinwise_format::{count_of, grouped, percent, seconds, three_digits};
@@ -64,7 +64,13 @@ impl SpinReplayRecord {
             name: first_name(&one.name, &one.algorithm),
             cell,
             late_us,
-            is_one_of_several: cells > 1,
+            when: match cells {
+                1 => String::new(),
+                _ if self.experiment == ReplayExperiment::Handoff => {
+                    format!(" (held for {} ms)", cell.hold_ms)
+                }
+                _ => format!(" (delay {} ms)", cell.delay_ms),
+            },
             worst_predicted: compared.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())),
         })
     }
@@ -74,7 +80,8 @@ struct WorstCell<'a> {
     name: &'a str,
     cell: &'a ReplayCell,
     late_us: f64,
-    is_one_of_several: bool,
+    /// Which of several cells it is.
+    when: String,
     /// How many times as late as predicted the cell is that differs most from it.
     worst_predicted: Option<f64>,
 }
@@ -98,7 +105,6 @@ impl WorstCell<'_> {
     /// the prediction.
     fn describe(&self, verb: &str, wake_ns: Option<f64>) -> String {
         let late = seconds(self.late_us * 1e-6);
-        let up_to = if self.is_one_of_several { "up to " } else { "" };
         let wake = wake_ns.map_or_else(String::new, |ns| {
             let (times, wake) = (self.late_us * 1e3 / ns, seconds(ns * 1e-9));
             match times < NEAR {
@@ -109,16 +115,14 @@ impl WorstCell<'_> {
                 ),
             }
         });
-        let items = match self.cell.items {
-            _ if self.cell.measured.is_none() => " (predicted, not measured)".to_owned(),
-            few if few < MIN_ITEMS => format!(" ({})", count_of(few, "item", "items")),
-            _ => String::new(),
+        let typically = match self.cell.items {
+            _ if self.cell.measured.is_none() => "predictably ".to_owned(),
+            few if few < MIN_ITEMS => format!("in {} ", count_of(few, "item", "items")),
+            _ => "typically ".to_owned(),
         };
         let beside = self.compare_with_prediction().unwrap_or_default();
-        format!(
-            "{} {verb}{up_to}{late} late{items}{wake}{beside}",
-            self.name
-        )
+        let Self { name, when, .. } = self;
+        format!("{name} {verb}{typically}{late} late{when}{wake}{beside}")
     }
 
     fn compare_with_prediction(&self) -> Option<String> {
@@ -184,7 +188,7 @@ mod tests {
         let (sentence, given) = conclude(sentence);
         assert_eq!(
             sentence,
-            ".NET Framework Monitor notices a released lock up to 566 µs late, 15.5 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
+            ".NET Framework Monitor notices a released lock typically 566 µs late (delay 5 ms), 15.6 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
         );
         assert!(given.ends_with(advice), "{given}");
         let mut record = replayed();
@@ -220,7 +224,7 @@ mod tests {
             "{sentence}"
         );
         assert!(
-            sentence.ends_with("; quick up to 30.0 µs late."),
+            sentence.contains("; quick typically 30.0 µs late (delay 5 ms); 6.4 % of "),
             "{sentence}"
         );
         assert!(!sentence.contains("middle"), "{sentence}");
@@ -234,7 +238,7 @@ mod tests {
         let (sentence, advice) = conclude(&mut record);
         assert_eq!(
             sentence,
-            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock up to 566 µs late (1 item), 15.5 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
+            "Not measured well, 1 of 40 items undisturbed: .NET Framework Monitor notices a released lock in 1 item 566 µs late (delay 5 ms), 15.6 times what waking a parked thread takes (36.4 µs); 1.2 times the predicted 466 µs."
         );
         assert!(advice.contains("--experiment producer-consumer --realtime"));
     }
@@ -247,7 +251,7 @@ mod tests {
         }
         let (sentence, advice) = conclude(&mut record);
         assert!(
-            sentence.contains(" late (predicted, not measured), 12.8 times what waking "),
+            sentence.contains(" a released lock predictably 466 µs late (delay 5 ms), 12.8 times "),
             "{sentence}"
         );
         assert!(advice.starts_with("Repeat it"), "{advice}");
