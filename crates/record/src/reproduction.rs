@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Header;
-use pinwise_format::count_of;
 
 /// Experiments of field reports, run here or on simulated machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,25 +142,22 @@ impl Reproduction {
         let counts = &self.counts;
         let tried = counts.reproduced + counts.consistent + counts.contradicted;
         let how = if self.simulated { " in simulation" } else { "" };
-        let subject = match self.reports.as_slice() {
-            [only] if !only.topic.is_empty() => format!("The report that {}: ", only.topic),
-            _ => String::new(),
-        };
         let experiments = self.reports.iter().flat_map(|report| &report.experiments);
         let mut claims = experiments.flat_map(|experiment| &experiment.claims);
         let first = claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted);
-        let mut sentence = format!(
-            "{subject}{} of {tried} testable claims reproduced{how}",
-            counts.reproduced
-        );
-        if counts.consistent > 0 {
-            let agree = count_of(counts.consistent as u64, "agrees", "agree");
-            sentence += &format!(", {agree} where the report gives no exact figure");
-        }
-        sentence += &match first {
-            Some(first) => format!("; {} contradicted: {}", counts.contradicted, first.claim),
-            None if counts.reproduced == tried => String::new(),
-            None => ", none contradicted".to_owned(),
+        let agreeing = match counts.consistent {
+            0 => format!("{} reproduced", counts.reproduced),
+            some => format!("{} reproduced, {some} consistent", counts.reproduced),
+        };
+        let mut sentence = match first {
+            Some(first) => format!(
+                "{} of {tried} testable claims contradicted{how} ({}); {agreeing}",
+                counts.contradicted, first.claim
+            ),
+            None if counts.reproduced == tried => {
+                format!("All of {tried} testable claims reproduced{how}")
+            }
+            None => format!("None of {tried} testable claims is contradicted{how}: {agreeing}"),
         };
         if counts.not_here > 0 {
             sentence += &format!("; {} cannot be tested here", counts.not_here);

@@ -47,7 +47,7 @@ function reportPart(report: ReportRecord, isSimulated: boolean): HTMLElement {
     report.name ?? '',
     rows.length > 0 &&
       tableElement({
-        caption: `Claims of the report (${report.machine ?? ''}), and what ${isSimulated ? 'the simulation gives' : 'was measured here'}`,
+        caption: `Claims of the report${report.topic ? ` that ${report.topic}` : ''} (${report.machine ?? ''}), and what ${isSimulated ? 'the simulation gives' : 'was measured here'}; consistent: it gives no exact figure`,
         columns: [
           'Claim',
           'Reported',
