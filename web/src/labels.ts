@@ -38,15 +38,15 @@ export function shiftInside(
   return Math.max(half - middle, Math.min(0, width - half - middle));
 }
 
-/** Breaks a text that is too wide into two lines. */
+/** Breaks a text that is too wide into two lines, at a space or after a comma. */
 function wrap(text: string, width: number, measure: Measure): string {
-  const words = text.split(' ');
+  const words = text.split(/(?<=[ ,])/);
   let first = '';
-  while (words.length > 1 && measure(`${first}${words[0]}`) <= width)
-    first += `${words.shift()} `;
+  while (words.length > 1 && measure(`${first}${words[0]!.trimEnd()}`) <= width)
+    first += words.shift()!;
   // A star alone is no line.
   return measure(first) > width / 3 && measure(text) > width
-    ? `${first.trimEnd()}\n${truncate(words.join(' '), width, measure)}`
+    ? `${first.trimEnd()}\n${truncate(words.join(''), width, measure)}`
     : truncate(text, width, measure);
 }
 

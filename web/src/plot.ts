@@ -219,10 +219,10 @@ export function endsOf(
   ];
 }
 
-/** The labels of ticks; of equal neighbours only the first has one. */
+/** The labels of ticks; of equal neighbours only the last has one. */
 export function tickLabels(axis: Axis, ticks: readonly number[]): string[] {
   const labels = ticks.map((tick) => labelOf(axis, tick, ticks));
-  return labels.map((label, at) => (label === labels[at - 1] ? '' : label));
+  return labels.map((label, at) => (label === labels[at + 1] ? '' : label));
 }
 
 /** The label of a value with the significant digits in which even `ticks` differ, at least three. */
