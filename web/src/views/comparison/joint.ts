@@ -20,7 +20,7 @@ export function jointPart(record: Comparison): HTMLElement | null {
         'Program',
         'Placement',
         'CPUs',
-        ...numberColumns('Weight', 'os-default', 'Placed', 'Change'),
+        ...numberColumns('Weight', 'os-default', 'Placed'),
         'Limit',
       ],
       rows: programs.map((program) => [
@@ -30,7 +30,6 @@ export function jointPart(record: Comparison): HTMLElement | null {
         mapNumber(program.weight, (weight) => fixed(weight, 2)),
         valueText(program, program.default_value),
         valueText(program, program.placed_value),
-        program.change,
         limitText(program),
       ]),
     }),
