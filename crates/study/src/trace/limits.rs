@@ -3,7 +3,7 @@
 
 use super::shares::{blocked_s, describe_time, severity_of};
 use super::waiters;
-use pinwise_format::{count_of, percent, round_bytes, seconds, shell};
+use pinwise_format::{count_of, cpu_limit, percent, round_bytes, seconds, shell};
 use pinwise_machine::TraceResult;
 use pinwise_record::{
     BlockedIn, BlockedPart, CpuQuotaRecord, Finding, MemoryLimitRecord, Severity, TraceFigures,
@@ -81,9 +81,8 @@ pub(super) fn name_quota(record: &TraceRecord) -> String {
     let throttled = record.figures.throttled.as_ref();
     let quota = throttled.and_then(|throttled| throttled.quota.as_ref());
     quota.map_or_else(String::new, |quota| {
-        let cpus = (100.0 * quota.cpus).round() / 100.0;
-        let noun = if cpus == 1.0 { "CPU" } else { "CPUs" };
-        format!(" of {cpus} {noun} ({})", name_cgroup(&quota.file))
+        let limit = cpu_limit(quota.cpus);
+        format!(" of {limit} ({})", name_cgroup(&quota.file))
     })
 }
 
