@@ -1,11 +1,10 @@
-// What the threads of a trace spent their time on.
+// What the threads of a trace without a timeline spent their time on.
 
 import type { ChartPlan } from '../../chart';
 import { percent, seconds } from '../../format';
 import { number } from '../../fields';
 import { seriesColour } from '../../plot';
 import type { TraceRecord } from '../../records';
-import { isPolled } from './shape';
 
 /** Time of all threads together: running, queued, and blocked; null if it is unknown. */
 export function timePlan(record: TraceRecord): ChartPlan | null {
@@ -22,12 +21,9 @@ export function timePlan(record: TraceRecord): ChartPlan | null {
     ) ?? 0;
   const kinds: readonly (readonly [string, number])[] = [
     ['running', running],
-    ['queued', queued],
+    ['queued for a CPU', queued],
     ['blocked in a lock', lock],
-    [
-      lock > 0 ? 'blocked otherwise' : 'blocked',
-      life - running - queued - lock,
-    ],
+    ['blocked otherwise', life - running - queued - lock],
   ];
   let end = 0;
   const parts = kinds
@@ -39,7 +35,7 @@ export function timePlan(record: TraceRecord): ChartPlan | null {
     });
   return {
     name: 'Time of the threads',
-    summary: `Of all threads together${isPolled(record) ? ', as far as looks show' : ''}.`,
+    summary: 'Of all threads together, as far as looks show.',
     panel: {
       height: 32,
       x: { title: 'thread time', ends: [0, end], label: (s) => seconds(s) },

@@ -83,7 +83,7 @@ export function timeline(
     },
   };
   const map = minimap(handle);
-  tools = toolbar(handle, address.link, () => stage.hasHues);
+  tools = toolbar(handle, address.link);
   const grip = resizer(stage, handle);
   canvas.addEventListener('focus', () => {
     isAsked = true;

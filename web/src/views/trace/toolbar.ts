@@ -32,13 +32,8 @@ export interface Toolbar {
   sync(): void;
 }
 
-/** `link` returns the address of the state; null if it has none. `showsThreads`: do visible rows
- * distinguish threads by hue, if they are coloured by thread? */
-export function toolbar(
-  handle: Handle,
-  link: (() => string) | null,
-  showsThreads: () => boolean,
-): Toolbar {
+/** `link` returns the address of the state; null if it has none. */
+export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   const { scene, state } = handle;
   const rows = h(
     'select',
@@ -74,13 +69,7 @@ export function toolbar(
         (option.value === 'cause' && !scene.waits);
       option.disabled = isMissing;
       const words = COLOUR_WORDS[option.value as ColourBy];
-      const isTooFine =
-        option.value === 'thread' && option.selected && !showsThreads();
-      option.textContent = isMissing
-        ? `${words} (unknown)`
-        : isTooFine
-          ? `${words} (zoom in)`
-          : words;
+      option.textContent = isMissing ? `${words} (unknown)` : words;
     }
     search.sync();
   };
@@ -89,7 +78,7 @@ export function toolbar(
     'div.tools',
     { role: 'group', aria: { label: 'Timeline' } },
     scene.slices ? h('label', h('span', 'Rows '), rows) : null,
-    scene.slices ? h('label.colour', h('span', 'Colour by '), colours) : null,
+    scene.slices ? h('label', h('span', 'Colour by '), colours) : null,
     ...zoomButtons(handle),
   );
   const more = h(

@@ -60,7 +60,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     adviceLine(shape.adviceOf(record)),
   ];
   const isPolled = shape.isPolled(record);
-  const time = timePlan(record);
+  const time = isPolled ? timePlan(record) : null;
   const bar = time && chart(time);
   const findings = (record.answer ? findingsPart : furtherFindings)(
     record.findings,
@@ -80,7 +80,7 @@ export function traceView(any: AnyRecord, page: Page): View {
           figures,
           findings,
         ]
-      : [bar?.element, section('Timeline', slot), findings, figures]),
+      : [section('Timeline', slot), findings, figures]),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
     useSection(record),
