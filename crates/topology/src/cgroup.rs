@@ -161,23 +161,45 @@ fn find_quota(capture: &Capture) -> Option<Quota> {
 }
 
 fn read_quota(capture: &Capture, dir: &str) -> Option<Quota> {
-    // Parsed as whole microseconds: as floating point, `inf` would be a limit too.
-    let micros = |text: &str| text.parse::<u64>().ok().filter(|&v| v > 0);
-    let micros = |text: &str| micros(text).map(|value| value as f64);
-    let v2 = format!("{dir}/cpu.max");
-    if let Some(text) = capture.text(&v2) {
-        let (limit, period) = text.split_once(' ')?;
-        return Some(Quota {
-            cpus: micros(limit)? / micros(period)?,
-            source: format!("/{v2}"),
-        });
-    }
-    let v1 = format!("{dir}/cpu.cfs_quota_us");
-    let period = capture.text(&format!("{dir}/cpu.cfs_period_us"))?;
+    let files = QuotaFiles::read(|name| capture.text(&format!("{dir}/{name}")))?;
     Some(Quota {
-        cpus: micros(capture.text(&v1)?)? / micros(period)?,
-        source: format!("/{v1}"),
+        cpus: files.micros as f64 / files.period_micros as f64,
+        source: format!("/{dir}/{}", files.name),
     })
+}
+
+/// A quota on CPU time as the files of a cgroup set it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaFiles {
+    /// The file with the limit: `cpu.max`, or `cpu.cfs_quota_us` of version 1.
+    pub name: &'static str,
+    /// CPU time in each period, microseconds; never 0.
+    pub micros: u64,
+    /// The period, microseconds; never 0.
+    pub period_micros: u64,
+}
+
+impl QuotaFiles {
+    /// Reads the quota of a cgroup, of whose folder `read` returns a file without its last line end;
+    /// `None` if there is no limit.
+    pub fn read<T: AsRef<str>>(read: impl Fn(&str) -> Option<T>) -> Option<Self> {
+        // Parsed as whole microseconds: as floating point, `inf` would be a limit too.
+        let micros = |text: &str| text.parse::<u64>().ok().filter(|&v| v > 0);
+        let quota = |name, limit: &str, period: &str| {
+            Some(Self {
+                name,
+                micros: micros(limit)?,
+                period_micros: micros(period)?,
+            })
+        };
+        if let Some(text) = read("cpu.max") {
+            let (limit, period) = text.as_ref().split_once(' ')?;
+            return quota("cpu.max", limit, period);
+        }
+        let period = read("cpu.cfs_period_us")?;
+        let limit = read("cpu.cfs_quota_us")?;
+        quota("cpu.cfs_quota_us", limit.as_ref(), period.as_ref())
+    }
 }
 
 fn list_quota_folders(capture: &Capture) -> Vec<String> {

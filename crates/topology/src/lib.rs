@@ -43,7 +43,7 @@ use std::io::{self, Read, Seek};
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
 pub use cgroup::{
-    Mount, explain_unknown_quota, list_folders as list_cgroup_folders, mounts,
+    Mount, QuotaFiles, explain_unknown_quota, list_folders as list_cgroup_folders, mounts,
     wanted_files as wanted_cgroup_files,
 };
 pub use cpuset::{CpuSet, CpuSetError};

@@ -16,7 +16,7 @@ use super::super::usage::{Throttle, find_cgroups, read_throttling};
 use super::turns::Turns;
 use crate::{CpuQuota, Throttling};
 use pinwise_sched::{Event, EventKind, Tid};
-use pinwise_topology::mounts;
+use pinwise_topology::{QuotaFiles, mounts};
 
 /// Shortest interval between polls.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
@@ -217,23 +217,12 @@ impl Quotas {
     }
 }
 
-/// Reads the quota of a cgroup: `cpu.max` of version 2, two files of version 1.
 fn read_quota(folder: &Path) -> Option<CpuQuota> {
-    let file = folder.join("cpu.max");
-    let (file, text) = match read_text(&file) {
-        Some(text) => (file, text),
-        None => {
-            let file = folder.join("cpu.cfs_quota_us");
-            let period = read_text(&folder.join("cpu.cfs_period_us"))?;
-            let text = format!("{} {period}", read_text(&file)?);
-            (file, text)
-        }
-    };
-    let (quota, period) = text.split_once(' ')?;
+    let files = QuotaFiles::read(|name| read_text(&folder.join(name)))?;
     Some(CpuQuota {
-        file: file.to_str()?.to_owned(),
-        quota: Duration::from_micros(quota.parse().ok()?),
-        period: Duration::from_micros(period.parse().ok()?),
+        file: folder.join(files.name).to_str()?.to_owned(),
+        quota: Duration::from_micros(files.micros),
+        period: Duration::from_micros(files.period_micros),
     })
 }
 
