@@ -302,10 +302,7 @@ pub(super) fn read_throttling(folder: &Path) -> Option<Throttling> {
 
 /// Parses `cpu.stat`, which has microseconds in version 2 of cgroups and nanoseconds in version 1.
 fn parse_throttling(text: &str) -> Option<Throttling> {
-    let number = |name: &str| -> Option<u64> {
-        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
-        value.strip_prefix(' ')?.trim().parse().ok()
-    };
+    let number = |name: &str| find_number(text, name);
     Some(Throttling {
         periods: number("nr_periods").unwrap_or(0),
         times: number("nr_throttled")?,
@@ -314,6 +311,13 @@ fn parse_throttling(text: &str) -> Option<Throttling> {
             .or_else(|| number("throttled_time").map(Duration::from_nanos))
             .unwrap_or_default(),
     })
+}
+
+/// The number of this name in a file with a line for each, such as `cpu.stat`.
+pub(super) fn find_number(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = lines.find(|(key, _)| *key == name)?;
+    value.trim().parse().ok()
 }
 
 #[cfg(test)]

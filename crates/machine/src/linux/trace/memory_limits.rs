@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::capture::{read_file, read_text};
-use super::super::usage::find_cgroups;
+use super::super::usage::{find_cgroups, find_number};
 use crate::MemoryLimit;
 
 /// The counters of the cgroups of a process at the start of the trace, the innermost first.
@@ -85,8 +85,8 @@ impl Counters {
         let total = full.and_then(|line| line.rsplit_once("total="));
         let total = total.and_then(|(_, micros)| micros.parse().ok());
         Self {
-            high: find_count(&events, "high"),
-            max: find_count(&events, "max"),
+            high: find_number(&events, "high").unwrap_or(0),
+            max: find_number(&events, "max").unwrap_or(0),
             limit: read("memory.failcnt").parse().unwrap_or(0),
             refaults: count_refaults(&read("memory.stat")),
             stalled: total.map(Duration::from_micros),
@@ -94,15 +94,9 @@ impl Counters {
     }
 }
 
-fn find_count(events: &str, name: &str) -> u64 {
-    let mut lines = events.lines().filter_map(|line| line.split_once(' '));
-    let found = lines.find(|(key, _)| *key == name);
-    found.map_or(0, |(_, count)| count.parse().unwrap_or(0))
-}
-
 /// Counts refaults of the groups below, too, for which version 1 of cgroups has names of their own.
 fn count_refaults(stat: &str) -> u64 {
-    let count = |name: &str| find_count(stat, name);
+    let count = |name: &str| find_number(stat, name).unwrap_or(0);
     let sum = |start: &str| {
         let [anon, file] = ["anon", "file"].map(|kind| count(&format!("{start}_{kind}")));
         anon + file
