@@ -316,15 +316,14 @@ impl Program {
         let symbol =
             open_program(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
         let symbol = symbol.map(|(name, _)| name);
-        if LIBRARIES.iter().any(|name| file_name.starts_with(name)) {
+        let is_runtime = |symbol: &str| RUNTIME.iter().any(|name| symbol.starts_with(name));
+        let is_library = LIBRARIES.iter().any(|name| file_name.starts_with(name));
+        if is_library || symbol.as_deref().is_some_and(is_runtime) {
             let kind = symbol.and_then(|symbol| classify_wait(&symbol));
             return Some(Function::Runtime(kind));
         }
         let name = match symbol {
             None => format!("{file_name}{UNNAMED}{offset:x}"),
-            Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {
-                return Some(Function::Runtime(classify_wait(&symbol)));
-            }
             Some(symbol) if *path == self.path => symbol,
             Some(symbol) => format!("{symbol} ({file_name})"),
         };
