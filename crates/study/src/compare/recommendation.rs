@@ -99,16 +99,13 @@ fn withhold_small_gain(
     arm: &Arm,
     contrast: &ContrastRecord,
 ) -> Option<(NotRecommended, String)> {
+    if !arm.setting.beside.is_empty() || gains_beside_others(contrast, record.plan.min_effect) {
+        return None;
+    }
     let baseline = record.arms.iter().find(|a| a.name == record.baseline)?;
-    let is_alone =
-        arm.setting.beside.is_empty() && !gains_beside_others(contrast, record.plan.min_effect);
     let cores = [&baseline.placement, &arm.placement].map(|placement| placement.cores);
-    is_alone
-        .then(|| {
-            let (runs, named) = (baseline.runs.iter(), [record.id.as_str(), &arm.name]);
-            withhold_narrow(contrast.ratio, &record.metric, cores, runs, named)
-        })
-        .flatten()
+    let (runs, named) = (baseline.runs.iter(), [record.id.as_str(), &arm.name]);
+    withhold_narrow(contrast.ratio, &record.metric, cores, runs, named)
 }
 
 /// Why an arm is not recommended that, unlike the baseline, leaves the program no core to move to if

@@ -276,11 +276,15 @@ impl<'a> Engine<'a> {
         let measured = pairs
             .flatten()
             .find(|pairs| pairs.arm == arm && pairs.count() > 0);
-        let difference = measured.map(Pairs::estimate).or_else(|| {
-            let belief = self.belief.as_ref()?;
-            Some(belief.arm(arm).mean - belief.arm(DEFAULT).mean)
-        })?;
+        let difference = measured.map(Pairs::estimate);
+        let difference = difference.or_else(|| self.expected_difference(arm))?;
         Some(difference.exp())
+    }
+
+    /// Difference of the arm from `os-default` in ln(cost), as expected by the model.
+    pub(super) fn expected_difference(&self, arm: usize) -> Option<f64> {
+        let belief = self.belief.as_ref()?;
+        Some(belief.arm(arm).mean - belief.arm(DEFAULT).mean)
     }
 
     /// The bound arm with most runs, whose cost shows the machine's speed during this search.

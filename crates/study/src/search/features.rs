@@ -158,15 +158,16 @@ impl<'a> UnitMap<'a> {
     /// these are assumed to be spread over all units, as by schedulers that prefer idle cores; the
     /// runs correct that.
     pub(super) fn features_of_free(&self, cpus: &CpuSet, threads: usize) -> Vec<f64> {
-        let is_free = threads < cpus.len();
+        if threads >= cpus.len() {
+            return self.features(cpus, threads, false);
+        }
         let spread = Placement::with_count(pinwise_placement::Wish::Spread, threads.max(1));
         let mut topology = self.topology.clone();
         topology.allowed = cpus.clone();
-        let cpus = match spread.realise(&topology) {
-            Ok(realised) if is_free => realised.cpus,
-            _ => cpus.clone(),
-        };
-        self.features(&cpus, threads, is_free)
+        match spread.realise(&topology) {
+            Ok(realised) => self.features(&realised.cpus, threads, true),
+            Err(_) => self.features(cpus, threads, true),
+        }
     }
 }
 

@@ -185,9 +185,7 @@ impl SearchOutcome {
     /// The model has a best arm, but fresh runs did not confirm it, or there were none.
     fn conclude_unconfirmed(&self, engine: &Engine<'_>, best: usize) -> Conclusion {
         let (name, title) = (&engine.arms[best].name, engine.arms[best].title());
-        let expected = engine.belief.as_ref().map_or(0.0, |belief| {
-            belief.arm(best).mean - belief.arm(DEFAULT).mean
-        });
+        let expected = engine.expected_difference(best).unwrap_or(0.0);
         let gain = percent(-expected.exp_m1());
         if engine.plan.confirmation_pairs == 0 {
             let sentence = format!(
@@ -266,16 +264,22 @@ fn withhold_recommendation(engine: &Engine<'_>, arm: usize) -> Option<(NotRecomm
     let cpus = engine.topology.counts().cpus;
     let named = [engine.plan.id.as_str(), &engine.arms[arm].name];
     let runs = || counted.clone().map(|run| &run.run);
-    compare::withhold_after_runs(runs, &metric, cpus, named).or_else(|| {
-        let is_alone = compare::foreign_cpus(runs()).is_none_or(|busy| busy < compare::LOADED_CPUS);
-        let cores = [DEFAULT, arm].map(|arm| engine.arms[arm].place.used.cores);
-        let of_default = counted.clone().filter(|run| run.arm == DEFAULT);
-        let ratio = engine.ratio_to_default(arm)?;
-        let of_default = of_default.map(|run| &run.run);
-        is_alone
-            .then(|| compare::withhold_narrow(ratio, &metric, cores, of_default, named))
-            .flatten()
-    })
+    let withheld = compare::withhold_after_runs(runs, &metric, cpus, named);
+    let gains_beside_others =
+        compare::foreign_cpus(runs()).is_some_and(|busy| busy >= compare::LOADED_CPUS);
+    if withheld.is_some() || gains_beside_others {
+        return withheld;
+    }
+    let cores = [DEFAULT, arm].map(|arm| engine.arms[arm].place.used.cores);
+    let of_default = counted.clone().filter(|run| run.arm == DEFAULT);
+    let of_default = of_default.map(|run| &run.run);
+    compare::withhold_narrow(
+        engine.ratio_to_default(arm)?,
+        &metric,
+        cores,
+        of_default,
+        named,
+    )
 }
 
 /// How many candidates ran, and that no other is expected to be better. The reader must know, since
