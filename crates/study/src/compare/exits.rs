@@ -49,14 +49,11 @@ pub(super) fn check_exits(record: &Comparison) -> Option<Finding> {
         .filter(|arm| arm.runs.iter().any(is_failure))
         .collect();
     // With several arms, the runs of the only one that failed.
-    let of_arm = match failing.as_slice() {
-        [only] if record.arms.len() > 1 => format!(" of {}", only.name),
-        _ => String::new(),
+    let (arms, of_arm) = match failing.as_slice() {
+        [only] if record.arms.len() > 1 => (failing.clone(), format!(" of {}", only.name)),
+        _ => (valid_arms(record).collect(), String::new()),
     };
-    let runs: Vec<&RunRecord> = match failing.as_slice() {
-        [only] => only.runs.iter().collect(),
-        _ => valid_arms(record).flat_map(|arm| &arm.runs).collect(),
-    };
+    let runs: Vec<&RunRecord> = arms.into_iter().flat_map(|arm| &arm.runs).collect();
     let failed = runs.iter().filter(|run| is_failure(run)).count();
     let many = match failed {
         0 => return None,
