@@ -2,7 +2,7 @@
 
 use super::answer;
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
-use super::limits;
+use super::limits::{find_memory_limit, find_throttling};
 use super::memory::find_far_memory;
 use super::shares::{count_busy_others, describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
@@ -67,14 +67,8 @@ pub(super) fn add_live(
     record.header.findings.extend(at_lock);
     record.header.findings.extend(blocking);
     record.header.findings.extend(find_poor_tier(record, tiers));
-    record
-        .header
-        .findings
-        .extend(limits::find_throttling(record));
-    record
-        .header
-        .findings
-        .extend(limits::find_memory_limit(record));
+    record.header.findings.extend(find_throttling(record));
+    record.header.findings.extend(find_memory_limit(record));
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);

@@ -138,7 +138,6 @@ pub(super) fn name_memory_limit(limit: &MemoryLimitRecord) -> String {
 pub(super) fn find_memory_limit(record: &TraceRecord) -> Option<Finding> {
     let limit = find_tight_memory(record)?;
     let share = share_at_pages(record);
-    let count = |many, noun: &str| count_of(many, noun, &format!("{noun}s"));
     let stalled = limit.stalled_s.map_or_else(String::new, |stalled_s| {
         format!(
             "; all tasks of the cgroup waited for memory at once for {}",
@@ -148,9 +147,9 @@ pub(super) fn find_memory_limit(record: &TraceRecord) -> Option<Finding> {
     let sentence = format!(
         "The memory limit ({}) was hit {}: threads waited {} of their time for pages or a disk, and {} were read again soon after they had been freed{stalled}.",
         name_memory_limit(limit),
-        count(limit.hits, "time"),
+        count_of(limit.hits, "time", "times"),
         percent(share),
-        count(limit.refaults, "page"),
+        count_of(limit.refaults, "page", "pages"),
     );
     let value = format!("{}M", limit.bytes.div_ceil(1 << 20).saturating_mul(2));
     let property = match limit.file.ends_with("memory.high") {
