@@ -40,9 +40,7 @@ impl SpinReplayRecord {
         let sentence = match described {
             // Contention has no prediction.
             None => self.conclusions.first().cloned().unwrap_or_default(),
-            Some(described) => {
-                format!("{}{described}.", describe_few(cells()))
-            }
+            Some(described) => format!("{}{described}.", describe_few(cells())),
         };
         self.answer = Answer { sentence, advice };
     }
@@ -120,12 +118,12 @@ impl WorstCell<'_> {
             few if few < MIN_ITEMS => format!("in {} ", count_of(few, "item", "items")),
             _ => "typically ".to_owned(),
         };
-        let beside = self.compare_with_prediction().unwrap_or_default();
+        let beside = self.describe_prediction().unwrap_or_default();
         let Self { name, when, .. } = self;
         format!("{name} {verb}{typically}{late} late{when}{wake}{beside}")
     }
 
-    fn compare_with_prediction(&self) -> Option<String> {
+    fn describe_prediction(&self) -> Option<String> {
         let ratio = compare_with_prediction(self.cell)?;
         let predicted = seconds(self.cell.predicted.lateness_us? * 1e-6);
         Some(match (ratio, self.worst_predicted) {
