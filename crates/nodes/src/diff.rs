@@ -219,6 +219,39 @@ fn list_usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
         .collect()
 }
 
+/// What remains possible of changes none of which is confirmed: those that differ taken alone, beside
+/// what chance gives, or else the largest that an interval allows.
+fn describe_unconfirmed(changes: &[FleetFigureChange]) -> String {
+    let figures = changes.len();
+    let confirmed = format!(
+        "No change of 1 % or more is confirmed in {}",
+        count(figures, "figure")
+    );
+    let misses_one = |change: &&FleetFigureChange| {
+        change.low.is_some_and(|low| low > 1.0) || change.high.is_some_and(|high| high < 1.0)
+    };
+    let alone = changes.iter().filter(misses_one).count();
+    if alone > 0 {
+        let by_chance = (2.0 * (1.0 - QUANTILE) * figures as f64).round().max(1.0);
+        let differ = count_of(alone as u64, "differs", "differ");
+        return format!(
+            "{confirmed}; {differ} taken alone, and chance alone gives about {by_chance}."
+        );
+    }
+    let possible = changes
+        .iter()
+        .flat_map(|change| [(change, change.low), (change, change.high)])
+        .filter_map(|(change, ratio)| Some((change, ratio?.max(1.0 / ratio?) - 1.0)));
+    let largest = possible.max_by(|a, b| a.1.total_cmp(&b.1));
+    largest.map_or_else(
+        || format!("{confirmed}."),
+        |(FleetFigureChange { step, name, .. }, by)| {
+            let by = percent(by);
+            format!("{confirmed}; {step} · {name} may have changed by up to {by}.")
+        },
+    )
+}
+
 /// The conclusion in words, the largest change first.
 fn summarize(changes: &[FleetFigureChange]) -> String {
     let figures = changes.len();
@@ -235,33 +268,7 @@ fn summarize(changes: &[FleetFigureChange]) -> String {
     }
     let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if differing.is_empty() {
-        let confirmed = format!(
-            "No change of 1 % or more is confirmed in {}",
-            count(figures, "figure")
-        );
-        let misses_one = |change: &&FleetFigureChange| {
-            change.low.is_some_and(|low| low > 1.0) || change.high.is_some_and(|high| high < 1.0)
-        };
-        let alone = changes.iter().filter(misses_one).count();
-        if alone > 0 {
-            let by_chance = (2.0 * (1.0 - QUANTILE) * figures as f64).round().max(1.0);
-            let differ = count_of(alone as u64, "differs", "differ");
-            return format!(
-                "{confirmed}; {differ} taken alone, and chance alone gives about {by_chance}."
-            );
-        }
-        let possible = changes
-            .iter()
-            .flat_map(|change| [(change, change.low), (change, change.high)])
-            .filter_map(|(change, ratio)| Some((change, ratio?.max(1.0 / ratio?) - 1.0)));
-        let largest = possible.max_by(|a, b| a.1.total_cmp(&b.1));
-        return largest.map_or_else(
-            || format!("{confirmed}."),
-            |(FleetFigureChange { step, name, .. }, by)| {
-                let by = percent(by);
-                format!("{confirmed}; {step} · {name} may have changed by up to {by}.")
-            },
-        );
+        return describe_unconfirmed(changes);
     }
     let largest: Vec<String> = differing
         .iter()
